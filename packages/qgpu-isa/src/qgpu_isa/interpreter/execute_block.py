@@ -1,0 +1,183 @@
+"""One block for one pass."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from qgpu_isa.instruction import INSTRUCTIONS, Slot
+from qgpu_isa.interpreter.state import State
+from qgpu_isa.program import (
+    FORWARDS,
+    Block,
+    CondSource,
+    DstKind,
+    Operand,
+    Predicate,
+    SlotCode,
+    Source,
+    Status,
+)
+from qgpu_isa.units import Alu, LoadStore
+from qgpu_isa.vocabulary import Fault
+from qgpu_isa.words import wrap
+
+
+@dataclass
+class BlockResult:
+    """What a block computed.
+
+    Attributes:
+        results: slot -> word per lane, as forwarded (not guarded).
+        mask: lanes that executed: the given mask less those that lost a memory bank.
+        live: (slot, destination kind, index, row) per live-out; a predicate's row is a lane mask.
+        fault: why the launch ends here, if it does.
+    """
+
+    results: dict[Slot, list[int]]
+    mask: int
+    live: list[tuple[Slot, DstKind, int, list[int] | int]] = field(default_factory=list)
+    fault: Fault | None = None
+
+
+def predicate_mask(state: State, g: int, pred: Predicate) -> int:
+    """Lanes where a predicate operand holds."""
+    full = state.config.full_mask
+    value = full if pred.index is None else state.predicates[g][pred.index]
+    return value ^ full if pred.negate else value
+
+
+def execute_block(state: State, block: Block, g: int, mask: int) -> BlockResult:
+    """Executes `block` for the lanes `mask` of pass `g`: memory and program counters change.
+
+    Live-outs are returned, not written: the register file is written by the records.
+    """
+    config = state.config
+    results: dict[Slot, list[int]] = {}
+    flags: dict[Slot, int] = {}
+    out = BlockResult(results, mask)
+    for slot in Slot:
+        code = block.slots.get(slot)
+        if code is None:
+            results[slot] = [0] * config.lanes
+            continue
+        pred = predicate_mask(state, g, code.pred)
+        b = [_operand(state, results, slot, code, code.b, g, i) for i in range(config.lanes)]
+        if slot is Slot.MEM:
+            results[slot] = _access_memory(state, code, results[Slot.A0], b, pred, out)
+            continue
+        a = [_operand(state, results, slot, code, code.a, g, i) for i in range(config.lanes)]
+        instruction = INSTRUCTIONS[code.name]
+        unit = instruction.unit
+        select = pred
+        if isinstance(unit, Alu) and unit.flag == "forward":
+            select = flags.get(Slot.A1, 0)
+        results[slot] = [
+            instruction.semantics(a[i], b[i], bool(select >> i & 1)) for i in range(config.lanes)
+        ]
+        if instruction.is_compare:
+            flags[slot] = sum(v << i for i, v in enumerate(results[slot]))
+    if out.fault is None:
+        _branch(state, block, g, flags, out)
+    _collect_live(state, block, g, out)
+    return out
+
+
+def _operand(
+    state: State,
+    results: dict[Slot, list[int]],
+    slot: Slot,
+    code: SlotCode,
+    operand: Operand,
+    g: int,
+    lane: int,
+) -> int:
+    match operand.source:
+        case Source.ZERO:
+            return 0
+        case Source.REG:
+            return state.registers[g][operand.register][lane]
+        case Source.IMM:
+            return code.imm
+        case Source.TID:
+            return g * state.config.lanes + lane
+        case Source.CTAID:
+            return state.ctaid
+        case forward:
+            return results[FORWARDS[slot][forward]][lane]
+
+
+def _access_memory(
+    state: State,
+    code: SlotCode,
+    address: list[int],
+    data: list[int],
+    pred: int,
+    out: BlockResult,
+) -> list[int]:
+    config = state.config
+    unit = INSTRUCTIONS[code.name].unit
+    assert isinstance(unit, LoadStore)
+    active = [i for i in range(config.lanes) if out.mask & pred & 1 << i]
+    if any(address[i] >> 2 >= config.memory_words for i in active):
+        out.fault = Fault.OUT_OF_RANGE
+    elif any(address[i] & 3 for i in active):
+        out.fault = Fault.MISALIGNED
+    if out.fault is not None:
+        return [0] * config.lanes
+    word = {i: address[i] >> 2 for i in active}
+    for j in active:
+        for i in active:
+            conflict = i < j and word[i] % config.lanes == word[j] % config.lanes
+            if conflict and (word[i] != word[j] or unit.exclusive):
+                out.mask &= ~(1 << j)
+    winners = [i for i in active if out.mask >> i & 1]
+    loaded = [0] * config.lanes
+    for i in winners:
+        if unit.load:
+            loaded[i] = state.memory[word[i]]
+    if unit.store:
+        for i in reversed(winners):
+            state.memory[word[i]] = data[i]
+    return loaded
+
+
+def _branch(state: State, block: Block, g: int, flags: dict[Slot, int], out: BlockResult) -> None:
+    config, branch = state.config, block.branch
+    match branch.cond:
+        case CondSource.ALWAYS:
+            cond = config.full_mask
+        case CondSource.PRED:
+            cond = state.predicates[g][branch.pred]
+        case CondSource.FLAG_A1:
+            cond = flags.get(Slot.A1, 0)
+        case CondSource.FLAG_A2:
+            cond = flags.get(Slot.A2, 0)
+    if branch.negate:
+        cond ^= config.full_mask
+    if branch.trap and cond & out.mask:
+        out.fault = Fault.TRAP
+    for i in range(config.lanes):
+        if out.mask >> i & 1:
+            taken = bool(cond >> i & 1)
+            state.pcs[g][i] = branch.taken if taken else branch.next
+            status = branch.taken_status if taken else branch.next_status
+            state.statuses[g][i] = Status(status)
+
+
+def _collect_live(state: State, block: Block, g: int, out: BlockResult) -> None:
+    config = state.config
+    for slot in block.live_slots():
+        code = block.slots[slot]
+        unit = INSTRUCTIONS[code.name].unit
+        write = out.mask
+        if not (isinstance(unit, Alu) and unit.flag == "pred"):
+            write &= predicate_mask(state, g, code.pred)
+        new = out.results[slot]
+        if code.dst == DstKind.PRED:
+            value = sum((w & 1) << i for i, w in enumerate(new))
+            old = state.predicates[g][code.dst_index]
+            out.live.append((slot, code.dst, code.dst_index, old & ~write | value & write))
+        else:
+            row = state.registers[g][code.dst_index]
+            merged = [wrap(new[i]) if write >> i & 1 else row[i] for i in range(config.lanes)]
+            out.live.append((slot, code.dst, code.dst_index, merged))
