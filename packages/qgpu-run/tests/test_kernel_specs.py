@@ -18,7 +18,7 @@ KERNELS = Path(__file__).resolve().parents[3] / "kernels"
 SOURCES = sorted(KERNELS.glob("*/*.cu"))
 NAMES = [path.stem for path in SOURCES]
 MAX_WORDS = 500
-MAX_SHARED_BYTES = 512
+MAX_SHARED_BYTES = 508
 MAX_THREADS = 128
 
 
