@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import importlib.util
 import re
+import shutil
+import subprocess
 import sys
 import tomllib
 from math import prod
@@ -122,3 +124,22 @@ def test_ptx_belongs_to_the_source(source: Path) -> None:
     static = sum(int(n) for n in re.findall(r"\.shared .* \.b8 \w+\[(\d+)\]", ptx))
     static += 4 * len(re.findall(r"\.shared \.align 4 \.u32 \w+;", ptx))
     assert static + spec.get("dynamic_shared_bytes", 0) <= MAX_SHARED_BYTES
+
+
+def run_script(*arguments: str) -> None:
+    command = [sys.executable, str(KERNELS / arguments[0]), *arguments[1:]]
+    result = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert result.returncode == 0, result.stdout + result.stderr
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(sys.platform != "linux", reason="NVRTC is only installed on Linux")
+def test_derived_files_are_fresh() -> None:
+    run_script("regenerate.py", "--check")
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(shutil.which("g++") is None, reason="needs g++")
+@pytest.mark.skipif(sys.platform != "linux", reason="the stand-in for the GPU needs ucontext")
+def test_sources_run_on_the_cpu() -> None:
+    run_script("check_native.py")
