@@ -23,7 +23,7 @@ def _nodes(children: Sequence[object], cls: type[Any]) -> tuple[Any, ...]:
 
 @v_args(meta=True)
 class AstBuilder(Transformer[Token, ast.Module]):
-    """Builds nodes bottom-up; raises PtxSyntaxError for what a context-free grammar lets through."""
+    """Builds nodes bottom-up; raises PtxSyntaxError for what the grammar cannot rule out."""
 
     def __init__(self, source: SourceText) -> None:
         super().__init__()
@@ -95,7 +95,7 @@ class AstBuilder(Transformer[Token, ast.Module]):
         return ast.Instruction(
             opcode=_of(c, "ID")[0],
             modifiers=tuple(word[1:] for word in _of(c, "DOTWORD")),
-            operands=tuple(x for x in c if isinstance(x, ast.Node) and x is not guard),
+            operands=tuple(x for x in c if isinstance(x, ast.Operand)),
             guard=guard,
             span=self._span(meta),
         )
@@ -133,9 +133,7 @@ class AstBuilder(Transformer[Token, ast.Module]):
     def call_prototype(self, meta: Meta, c: list[Any]) -> ast.CallPrototype:
         returns, parameters = self._signature(c)
         directives = _nodes(c, ast.PerformanceDirective)
-        return ast.CallPrototype(
-            str(c[0]), returns, parameters, directives, span=self._span(meta)
-        )
+        return ast.CallPrototype(str(c[0]), returns, parameters, directives, span=self._span(meta))
 
     def block(self, meta: Meta, c: list[Any]) -> ast.Block:
         return ast.Block(tuple(_flatten(c)), span=self._span(meta))
@@ -281,7 +279,7 @@ class AstBuilder(Transformer[Token, ast.Module]):
 
     @staticmethod
     def _signature(c: list[Any]) -> tuple[Any, Any]:
-        parts = dict(x for x in c if isinstance(x, tuple))
+        parts: dict[str, Any] = dict(x for x in c if isinstance(x, tuple))
         return parts.get("returns", ()), parts.get("parameters", ())
 
     def function(self, meta: Meta, c: list[Any]) -> ast.Function:
@@ -312,13 +310,13 @@ class AstBuilder(Transformer[Token, ast.Module]):
         return ("address_size", bits)
 
     def start(self, meta: Meta, c: list[Any]) -> ast.Module:
-        header = dict(x for x in c if isinstance(x, tuple))
+        header: dict[str, Any] = dict(x for x in c if isinstance(x, tuple))
         # Without .address_size the default is 32 bits (PTX ISA, PTX Module Directives).
         return ast.Module(
-            version=cast("str | None", header.get("version")),
-            targets=cast("tuple[str, ...]", header.get("target", ())),
-            address_size=cast(int, header.get("address_size", 32)),
-            declarations=tuple(x for x in _flatten(c) if isinstance(x, ast.Node)),
+            version=header.get("version"),
+            targets=header.get("target", ()),
+            address_size=header.get("address_size", 32),
+            declarations=tuple(x for x in _flatten(c) if isinstance(x, ast.Declaration)),
             span=self._source.span(0, len(self._source.text)),
         )
 

@@ -1,7 +1,7 @@
 """Source positions, and every error this package raises.
 
-An error is data first (span, found, expected, hint); text is made only by `render`. Each class has a
-code (P001 ...) that stays the same across releases, so that tests and users can name it.
+An error is data first (span, found, expected, hint); text is made only by `render`. Each class
+has a code (P001 ...) that stays the same across releases, so that tests and users can name it.
 """
 
 from __future__ import annotations

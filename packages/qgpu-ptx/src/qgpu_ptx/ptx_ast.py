@@ -30,7 +30,7 @@ class Node:
 
 @dataclass(frozen=True)
 class Name(Node):
-    """A register, variable, label, function or special register; `component` is the x of `%tid.x`."""
+    """A register, variable, label or function; `component` is the x of `%tid.x`."""
 
     name: str
     component: str | None = None
@@ -95,9 +95,7 @@ class ArgumentList(Node):
     elements: tuple[Operand, ...]
 
 
-Operand = (
-    Name | Integer | Float | Vector | Pair | Negated | SymbolOffset | Address | ArgumentList
-)
+Operand = Name | Integer | Float | Vector | Pair | Negated | SymbolOffset | Address | ArgumentList
 
 
 # Statements

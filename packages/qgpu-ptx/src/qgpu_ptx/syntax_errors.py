@@ -92,7 +92,9 @@ def _at_end(source: SourceText, expected: set[str]) -> PtxSyntaxError:
 
 
 def _names(terminals: set[str]) -> list[str]:
-    return sorted({TERMINAL_NAMES.get(name, name) for name in terminals if not name.startswith("_")})
+    return sorted(
+        {TERMINAL_NAMES.get(name, name) for name in terminals if not name.startswith("_")}
+    )
 
 
 def _either(names: list[str]) -> str:
@@ -100,7 +102,9 @@ def _either(names: list[str]) -> str:
         return "something else"
     # A statement can begin in a dozen ways; listing them all would bury the message.
     if len(names) > 6:
-        return "a new statement or declaration"
+        if "'.reg'" in names:
+            return "a statement"
+        return "a declaration" if "'.entry' or '.func'" in names else "an operand"
     return names[0] if len(names) == 1 else ", ".join(names[:-1]) + " or " + names[-1]
 
 

@@ -47,9 +47,7 @@ def lop3(m: Modifiers, a: int, b: int, c: int, table: int) -> int:
     result = 0
     for row in range(8):
         if table >> row & 1:
-            result |= (
-                (a if row & 4 else ~a) & (b if row & 2 else ~b) & (c if row & 1 else ~c)
-            )
+            result |= (a if row & 4 else ~a) & (b if row & 2 else ~b) & (c if row & 1 else ~c)
     return result
 
 
@@ -67,7 +65,9 @@ def shr(m: Modifiers, a: int, amount: int) -> int:
     return a >> min(amount, SCALAR_TYPES[m["type"]].bits)
 
 
-@lane_instruction("shf", "dir=l|r mode=clamp|wrap type=b32", "T <- T T u32", reference=_LOGIC + "shf")
+@lane_instruction(
+    "shf", "dir=l|r mode=clamp|wrap type=b32", "T <- T T u32", reference=_LOGIC + "shf"
+)
 def shf(m: Modifiers, a: int, b: int, amount: int) -> int:
     """Funnel shift of b:a; left takes the high word, right the low word."""
     amount = min(amount, 32) if m["mode"] == "clamp" else amount & 31

@@ -106,9 +106,7 @@ def selp(m: Modifiers, a: int, b: int, p: int) -> int:
     return a if p else b
 
 
-@lane_instruction(
-    "slct", f"type={BITS}|{INTEGERS} by=s32", "T <- T T s32", reference=_REF + "slct"
-)
+@lane_instruction("slct", f"type={BITS}|{INTEGERS} by=s32", "T <- T T s32", reference=_REF + "slct")
 def slct(m: Modifiers, a: int, b: int, c: int) -> int:
     """a if c is not negative, else b."""
     return a if c >= 0 else b

@@ -35,7 +35,9 @@ def bra(d: OperandDecoder, m: Modifiers) -> Executor:
     return execute
 
 
-@instruction("brx", "idx=idx uni?=uni", reference=_REF + "brx.idx", control=True, operands="u32 targets")
+@instruction(
+    "brx", "idx=idx uni?=uni", reference=_REF + "brx.idx", control=True, operands="u32 targets"
+)
 def brx(d: OperandDecoder, m: Modifiers) -> Executor:
     """Goes to one of a list of labels; an index beyond the list is an error."""
     d.expect(2)
@@ -133,7 +135,11 @@ def _plan(
 
 
 @instruction(
-    "call", "uni?=uni", reference=_REF + "call", control=True, operands="[(returns)] f [(arguments)]"
+    "call",
+    "uni?=uni",
+    reference=_REF + "call",
+    control=True,
+    operands="[(returns)] f [(arguments)]",
 )
 def call(d: OperandDecoder, m: Modifiers) -> Executor:
     """Calls a function by name, or through a register that holds its address."""

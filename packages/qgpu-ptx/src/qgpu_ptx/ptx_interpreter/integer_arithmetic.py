@@ -91,9 +91,7 @@ def mul24(m: Modifiers, a: int, b: int) -> int:
 
 
 @lane_instruction("mad24", "part=lo|hi type=u32|s32", "T <- T T T", reference=_REF + "mad24")
-@lane_instruction(
-    "mad24", "part=hi sat=sat type=s32", "T <- T T T", reference=_REF + "mad24"
-)
+@lane_instruction("mad24", "part=hi sat=sat type=s32", "T <- T T T", reference=_REF + "mad24")
 def mad24(m: Modifiers, a: int, b: int, c: int) -> int:
     """`mul24` plus c."""
     total = _type(m).value(_product24(m, a, b)) + c

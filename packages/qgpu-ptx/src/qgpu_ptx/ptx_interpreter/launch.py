@@ -58,7 +58,7 @@ def find_entry(module: ast.Module, name: str | None) -> ast.Function:
         found,
         found=name,
         expected=names or ["a module with an .entry"],
-        hint="declare kernels extern \"C\", or give their mangled names",
+        hint='declare kernels extern "C", or give their mangled names',
     )
 
 
@@ -197,7 +197,7 @@ def _buffer_bytes(arg: object, parameter: ast.Variable) -> bytearray:
         view = memoryview(arg)  # type: ignore[arg-type]
     except TypeError:
         raise LaunchError(
-            f"{parameter.name}: an argument is an int, bytes, or a buffer, not {type(arg).__name__}",
+            f"{parameter.name}: {type(arg).__name__} is not an int, bytes or a buffer",
             span=parameter.span,
         ) from None
     if not view.c_contiguous:

@@ -174,10 +174,8 @@ class Warp:
         self._selections += 1
         now = self._selections
         oldest = min(running, key=lambda lane: lane.last_run)
-        if now - oldest.last_run > STARVATION_LIMIT:
-            leader = oldest
-        else:
-            leader = min(running, key=_priority)
+        starved = now - oldest.last_run > STARVATION_LIMIT
+        leader = oldest if starved else min(running, key=_priority)
         key = _priority(leader)
         group, meet = [], 1 << 62
         for lane in running:

@@ -147,9 +147,7 @@ def _atomic(
                 new = operation(old, values[0](lane))
             else:
                 new = values[1](lane) if old == values[0](lane) else old
-            data[offset : offset + type_.bytes] = (new & type_.mask).to_bytes(
-                type_.bytes, "little"
-            )
+            data[offset : offset + type_.bytes] = (new & type_.mask).to_bytes(type_.bytes, "little")
             if write is not None:
                 write(lane, old)
 

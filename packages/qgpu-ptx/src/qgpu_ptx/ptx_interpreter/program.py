@@ -60,9 +60,10 @@ class Program:
             if variable.space in ("global", "const"):
                 _, size = layout(variable, 0)
                 if not size and isinstance(variable.initializer, ast.InitializerList):
-                    size = len(variable.initializer.elements) * layout(
-                        ast.Variable(variable.space, variable.type, variable.name), 0
-                    )[1]
+                    size = (
+                        len(variable.initializer.elements)
+                        * layout(ast.Variable(variable.space, variable.type, variable.name), 0)[1]
+                    )
                 if "extern" in variable.linkage:
                     raise UnsupportedDeclarationError(
                         f"'{variable.name}' is defined in another module", span=variable.span

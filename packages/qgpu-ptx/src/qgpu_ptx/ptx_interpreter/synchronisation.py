@@ -34,7 +34,9 @@ def _barrier(lane: Lane, number: int, count: int | None) -> Barrier:
     return barrier
 
 
-def _wait(number: Reader, count: Reader | None, predicate: Reader, finish: Finish | None) -> Executor:
+def _wait(
+    number: Reader, count: Reader | None, predicate: Reader, finish: Finish | None
+) -> Executor:
     def execute(warp: Warp, lanes: list[Lane]) -> None:
         for lane in lanes:
             barrier = _barrier(lane, number(lane), count(lane) if count else None)
@@ -49,9 +51,7 @@ def _always(lane: Lane) -> int:
     return 1
 
 
-@instruction(
-    "bar", "cta?=cta op=sync", reference=_REF + "bar.sync", control=True, operands="a [b]"
-)
+@instruction("bar", "cta?=cta op=sync", reference=_REF + "bar.sync", control=True, operands="a [b]")
 @instruction(
     "barrier", "cta?=cta op=sync aligned?=aligned", reference=_REF + "barrier.sync", control=True,
     operands="a [b]",

@@ -60,9 +60,7 @@ def _shuffle_source(mode: str, lane: int, b: int, c: int) -> tuple[int, bool]:
     return (source, True) if source <= high else (lane, False)
 
 
-def _shuffle(
-    d: OperandDecoder, m: Modifiers
-) -> Action:
+def _shuffle(d: OperandDecoder, m: Modifiers) -> Action:
     first, second = d.pair(d.operands[0])
     write = d.writer(first, B32)
     write_p = d.writer(second, PRED) if second is not None else None
@@ -92,7 +90,10 @@ def shfl_sync(d: OperandDecoder, m: Modifiers) -> Executor:
 
 
 @instruction(
-    "shfl", "mode=up|down|bfly|idx type=b32", reference=_DATA + "shfl", operands="T[|p] <- T u32 u32"
+    "shfl",
+    "mode=up|down|bfly|idx type=b32",
+    reference=_DATA + "shfl",
+    operands="T[|p] <- T u32 u32",
 )
 def shfl(d: OperandDecoder, m: Modifiers) -> Executor:
     """The older form, among the lanes that execute it together."""

@@ -1,0 +1,51 @@
+"""The `qgpu-ptx` command. Subcommands live in qgpu_ptx/commands, one file each.
+
+They are imported only when called, so that `--help` is quick. Every user error is one message on
+standard error and exit status 2; a result that differs from what was expected is status 1.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import Any
+
+import click
+
+from qgpu_ptx.diagnostics import QgpuPtxError
+
+# Name and one-line help of each subcommand; its module is qgpu_ptx.commands.<name>_command.
+SUBCOMMANDS = {
+    "compile": "Compile a CUDA file to PTX.",
+    "parse": "Check a PTX file and print it, or its syntax tree.",
+    "run": "Run a kernel on the PTX interpreter.",
+}
+
+
+class _Commands(click.Group):
+    """Loads a subcommand on first use, and turns QgpuPtxError into a message."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return list(SUBCOMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        if cmd_name not in SUBCOMMANDS:
+            return None
+        module = importlib.import_module(f"qgpu_ptx.commands.{cmd_name}_command")
+        command: click.Command = module.command
+        return command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        with formatter.section("Commands"):
+            formatter.write_dl(list(SUBCOMMANDS.items()))
+
+    def invoke(self, ctx: click.Context) -> Any:
+        try:
+            return super().invoke(ctx)
+        except QgpuPtxError as error:
+            click.echo(error.render(), err=True)
+            ctx.exit(2)
+
+
+@click.group(cls=_Commands, context_settings={"help_option_names": ["-h", "--help"]})
+def main() -> None:
+    """CUDA C and PTX for the qgpu machine: compile, check and run kernels."""

@@ -1,0 +1,1 @@
+"""Subcommands of qgpu-ptx, one per file."""

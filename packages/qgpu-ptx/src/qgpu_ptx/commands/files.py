@@ -1,0 +1,47 @@
+"""Files that commands read and write."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from pathlib import Path
+
+from qgpu_ptx.diagnostics import InputFileError
+from qgpu_ptx.ptx_ast import Module
+
+
+def read_text(path: Path) -> str:
+    """A text file's content. Raises InputFileError."""
+    try:
+        return path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise InputFileError(f"cannot read {path}: {error}") from None
+
+
+def write_text(path: Path, text: str) -> None:
+    """Writes beside `path` and renames, so that nobody sees half a file. Raises InputFileError."""
+    beside: str | None = None
+    try:
+        handle, beside = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+        with os.fdopen(handle, "w", encoding="utf-8") as file:
+            file.write(text)
+        # mkstemp makes private files; give the result the permissions a new file would have.
+        mask = os.umask(0)
+        os.umask(mask)
+        os.chmod(beside, 0o666 & ~mask)
+        os.replace(beside, path)
+    except OSError as error:
+        if beside is not None:
+            Path(beside).unlink(missing_ok=True)
+        raise InputFileError(f"cannot write {path}: {error}") from None
+
+
+def read_module(path: Path, compiler: str | None = None) -> Module:
+    """The AST of a .ptx file, or of a .cu file compiled first. Raises QgpuPtxError."""
+    from qgpu_ptx.cuda_to_ptx import cuda_to_ptx
+    from qgpu_ptx.source_to_ast import parse_ptx
+
+    if path.suffix == ".cu":
+        source = cuda_to_ptx(path, compiler=compiler)
+        return parse_ptx(source.text, f"{path} ({source.compiler} PTX)")
+    return parse_ptx(read_text(path), str(path))

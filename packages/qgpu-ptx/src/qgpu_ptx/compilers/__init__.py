@@ -1,0 +1,1 @@
+"""CUDA compilers behind one protocol."""
