@@ -48,18 +48,10 @@ def choose_format(
         return TokenClass.BITS
     if len(set(words)) == 1 and words[0] < limit:
         return TokenClass.UNIFORM
-    if (
-        words[0] < limit
-        and all(words[i] == words[0] ^ i for i in lanes)
-        and not words[0] % config.lanes
-    ):
-        return TokenClass.LINEAR
-    if (
-        words[0] < limit
-        and all(words[i] == words[0] ^ (4 * i) for i in lanes)
-        and not words[0] // 4 % config.lanes
-    ):
-        return TokenClass.LINEAR4
+    for form, stride in ((TokenClass.LINEAR, 1), (TokenClass.LINEAR4, 4)):
+        aligned = words[0] < limit and words[0] // stride % config.lanes == 0
+        if aligned and all(words[i] == words[0] ^ (stride * i) for i in lanes):
+            return form
     if len(set(words)) == 1:
         return Width.U32
     for width in (Width.W4, Width.W8):

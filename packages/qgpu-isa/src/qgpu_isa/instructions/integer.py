@@ -37,28 +37,28 @@ def lea3(a: int, b: int, flag: bool) -> int:
     return wrap((a << 3) + b)
 
 
-@instruction(opcode=6, slots=ALU_SLOTS, unit=Alu(result="choose", subtract=True, flag="lts"))
+@instruction(opcode=6, slots=(Slot.A1,), unit=Alu(result="choose", subtract=True, flag="lts"))
 def mins(a: int, b: int, flag: bool) -> int:
     """The smaller of a and b as signed numbers."""
     return a if signed(a) < signed(b) else b
 
 
 @instruction(
-    opcode=7, slots=ALU_SLOTS, unit=Alu(result="choose", subtract=True, flag="lts", negate=True)
+    opcode=7, slots=(Slot.A1,), unit=Alu(result="choose", subtract=True, flag="lts", negate=True)
 )
 def maxs(a: int, b: int, flag: bool) -> int:
     """The larger of a and b as signed numbers."""
     return b if signed(a) < signed(b) else a
 
 
-@instruction(opcode=8, slots=ALU_SLOTS, unit=Alu(result="choose", subtract=True, flag="ltu"))
+@instruction(opcode=8, slots=(Slot.A1,), unit=Alu(result="choose", subtract=True, flag="ltu"))
 def minu(a: int, b: int, flag: bool) -> int:
     """The smaller of a and b as unsigned numbers."""
     return min(a, b)
 
 
 @instruction(
-    opcode=9, slots=ALU_SLOTS, unit=Alu(result="choose", subtract=True, flag="ltu", negate=True)
+    opcode=9, slots=(Slot.A1,), unit=Alu(result="choose", subtract=True, flag="ltu", negate=True)
 )
 def maxu(a: int, b: int, flag: bool) -> int:
     """The larger of a and b as unsigned numbers."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from qgpu_isa.instruction import ALU_SLOTS, Slot, instruction
+from qgpu_isa.instruction import ALU_SLOTS, LATER_ALU_SLOTS, Slot, instruction
 from qgpu_isa.units import Alu
 
 
@@ -24,7 +24,7 @@ def xor(a: int, b: int, flag: bool) -> int:
     return a ^ b
 
 
-@instruction(opcode=13, slots=ALU_SLOTS, unit=Alu(result="choose", flag="pred"))
+@instruction(opcode=13, slots=LATER_ALU_SLOTS, unit=Alu(result="choose", flag="pred"))
 def sel(a: int, b: int, flag: bool) -> int:
     """a where the slot's predicate operand holds, b elsewhere."""
     return a if flag else b

@@ -17,7 +17,7 @@ from qgpu_isa.interpreter.schedule_passes import (
     switch_pass,
 )
 from qgpu_isa.interpreter.state import PassFlag, State
-from qgpu_isa.machine_config import WORD_BITS, MachineConfig
+from qgpu_isa.machine_config import CHUNKS_PER_RECORD, WORD_BITS, MachineConfig
 from qgpu_isa.program import DstKind, ProgramImage, Status
 from qgpu_isa.vocabulary import Token, TokenClass, Vocabulary, vocabulary
 
@@ -185,8 +185,13 @@ class Machine:
 
 
 def launch_tokens(launch: Launch) -> list[Token]:
-    """The setup records before the first CTA: program, then memory."""
-    return program_tokens(launch.image) + memory_tokens(launch.config, launch.memory)
+    """The setup records before the first CTA: a preamble, the program, then memory.
+
+    The preamble of END tokens fills the taps of the causal convolution: what stood before the
+    launch (nothing, or text) is out of their sight when the first record begins.
+    """
+    preamble = [Token(TokenClass.END)] * (CHUNKS_PER_RECORD - 1)
+    return preamble + program_tokens(launch.image) + memory_tokens(launch.config, launch.memory)
 
 
 def run_launch(launch: Launch, max_tokens: int = 1_000_000) -> tuple[Machine, list[StepRecord]]:
