@@ -147,13 +147,18 @@ class ProgramImage:
         for index, block in enumerate(self.blocks):
             where = f"{self.name}: block {index}"
             for slot, code in block.slots.items():
-                _verify_slot(self.config, f"{where}, slot {slot.name}", slot, code)
+                verify_slot(self.config, f"{where}, slot {slot.name}", slot, code)
             _verify_branch(self, where, block.branch)
             if Slot.MEM in block.slots and Slot.A0 not in block.slots:
                 raise ProgramError(f"{where}: MEM needs an address from slot A0")
 
 
-def _verify_slot(config: MachineConfig, where: str, slot: Slot, code: SlotCode) -> None:
+def verify_slot(config: MachineConfig, where: str, slot: Slot, code: SlotCode) -> None:
+    """Checks one slot against the machine; `where` begins the message.
+
+    Raises:
+        ProgramError: saying what is wrong.
+    """
     if code.name not in INSTRUCTIONS:
         raise ProgramError(f"{where}: unknown instruction '{code.name}'")
     instruction = INSTRUCTIONS[code.name]
