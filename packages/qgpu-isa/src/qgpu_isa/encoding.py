@@ -64,7 +64,8 @@ SLOT_FIELDS = _layout(
     ("pred", 3),
     ("pred_negate", 1),
 )
-"""Fields of a slot. `pred` holds the index + 1; 0 means always true, so an empty row is inert."""
+"""Fields of a slot. Predicates, as operand and as destination, are numbered from 1 here: 0 means
+always true, so an empty row is inert."""
 
 BRANCH_FIELDS = _layout(
     ("taken", 7),
@@ -89,7 +90,7 @@ def encode_slot(code: SlotCode) -> int:
         "a_reg": code.a.register,
         "b_reg": code.b.register,
         "dst_kind": int(code.dst),
-        "dst": code.dst_index,
+        "dst": code.dst_index + (code.dst == DstKind.PRED),
         "pred": 0 if code.pred.index is None else code.pred.index + 1,
         "pred_negate": int(code.pred.negate),
     }
@@ -114,7 +115,7 @@ def decode_slot(slot: Slot, row: int) -> SlotCode | None:
         b=Operand(Source(get["b_sel"]), get["b_reg"]),
         imm=get["imm"],
         dst=DstKind(get["dst_kind"]),
-        dst_index=get["dst"],
+        dst_index=get["dst"] - (get["dst_kind"] == DstKind.PRED),
         pred=Predicate(get["pred"] - 1 if get["pred"] else None, bool(get["pred_negate"])),
     )
 
