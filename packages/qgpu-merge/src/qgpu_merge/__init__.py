@@ -1,0 +1,1 @@
+"""A qgpu circuit merged with a Qwen3.5 checkpoint."""

@@ -1,0 +1,136 @@
+"""qgpu-merge: put a compiled machine into a Qwen3.5 checkpoint."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Callable
+from contextlib import ExitStack
+from functools import wraps
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NoReturn
+
+import click
+from qgpu_isa.errors import QgpuError
+from qgpu_isa.machine_config import PROFILES
+
+if TYPE_CHECKING:
+    from qgpu_merge.merge_plan import MergePlan
+    from qgpu_merge.write_checkpoint import Progress
+
+FOLDER = click.Path(path_type=Path)
+
+
+def _fail(error: QgpuError) -> NoReturn:
+    click.echo(f"error: {error}", err=True)
+    sys.exit(error.exit_code)
+
+
+def _reports_errors(command: Callable[..., None]) -> Callable[..., None]:
+    @wraps(command)
+    def run(*args: Any, **kwargs: Any) -> None:
+        try:
+            command(*args, **kwargs)
+        except QgpuError as error:
+            _fail(error)
+
+    return run
+
+
+def _say(text: str) -> None:
+    click.echo(text, err=True)
+
+
+@click.group(context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(package_name="qgpu-merge")
+def main() -> None:
+    """Merge a qgpu circuit with a Qwen3.5 checkpoint."""
+
+
+@main.command()
+@click.option("--circuit", type=FOLDER, help="Folder that `qgpu-circuit emit` wrote.")
+@click.option("--base", type=FOLDER, help="Qwen3.5 checkpoint folder.")
+@click.option("--profile", type=click.Choice(list(PROFILES)), help="Machine to compile.")
+@click.option("-o", "--output", type=FOLDER, help="Folder to write; default: in the cache.")
+@click.option("--force", is_flag=True, help="Replace an existing checkpoint.")
+@click.option("--shard-mb", type=click.IntRange(1), help="Largest size of a shard, in MiB.")
+@_reports_errors
+def build(
+    circuit: Path | None,
+    base: Path | None,
+    profile: str | None,
+    output: Path | None,
+    force: bool,
+    shard_mb: int | None,
+) -> None:
+    """Write a merged checkpoint and print its path.
+
+    What is not given is taken from the cache ($QGPU_CACHE or ~/.cache/qgpu) and made there if it
+    is missing: the circuit of the profile, a small synthetic base, the merged checkpoint itself.
+    """
+    from qgpu_merge.default_inputs import cached_model, ensure_base, ensure_circuit
+
+    if circuit is not None and profile is not None:
+        raise click.UsageError("--circuit already says which machine; leave --profile out")
+    if output is None:
+        if circuit is not None or base is not None:
+            raise click.UsageError("-o is needed with --circuit or --base")
+        output = cached_model(profile or "default")
+        if output.is_dir() and not force:
+            click.echo(output)
+            return
+    from qgpu_merge.weights_to_checkpoint import build_checkpoint
+
+    circuit = circuit or ensure_circuit(profile or "default", _say)
+    base = base or ensure_base(circuit, _say)
+    with ExitStack() as stack:
+
+        def start(plan: MergePlan) -> Progress:
+            _say(f"writing {len(plan.tasks)} tensors, {plan.bytes / 2**20:.0f} MiB")
+            bar = stack.enter_context(
+                click.progressbar(length=plan.bytes, label="merging", file=sys.stderr)
+            )
+            return bar.update
+
+        build_checkpoint(
+            circuit,
+            base,
+            output,
+            force=force,
+            shard_bytes=None if shard_mb is None else shard_mb << 20,
+            start=start,
+        )
+    click.echo(output)
+
+
+@main.command()
+@click.argument("path", type=FOLDER)
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+@_reports_errors
+def inspect(path: Path, as_json: bool) -> None:
+    """Show what a checkpoint folder holds."""
+    from qgpu_merge.inspect_checkpoint import describe, inspect_checkpoint
+
+    facts = inspect_checkpoint(path)
+    click.echo(json.dumps(facts, indent=2) if as_json else describe(facts))
+
+
+@main.command()
+@click.option("-o", "--output", type=FOLDER, required=True, help="Folder to write.")
+@click.option("--circuit", type=FOLDER, help="Take the sizes that this circuit needs.")
+@click.option("--seed", type=int, default=0, show_default=True)
+@click.option("--untied", is_flag=True, help="Give the head its own weights.")
+@click.option("--force", is_flag=True, help="Replace an existing checkpoint.")
+@_reports_errors
+def synthesize(output: Path, circuit: Path | None, seed: int, untied: bool, force: bool) -> None:
+    """Write a small random Qwen3.5 checkpoint."""
+    from qgpu_merge.read_circuit import Circuit
+    from qgpu_merge.synthetic_base import SyntheticSizes, write_synthetic_base
+
+    sizes = SyntheticSizes() if circuit is None else SyntheticSizes.for_circuit(Circuit(circuit))
+    write_synthetic_base(output, sizes, seed=seed, tied=not untied, force=force)
+    click.echo(output)
+
+
+if __name__ == "__main__":
+    main()

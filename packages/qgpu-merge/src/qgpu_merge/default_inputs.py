@@ -1,0 +1,98 @@
+"""What a bare `qgpu-merge build` merges, kept in the user's cache.
+
+Entries are keyed by the profile and by the sources that decide their content, so a new version of
+the machine never meets an old checkpoint.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable
+from importlib.util import find_spec
+from pathlib import Path
+
+from qgpu_merge.errors import CircuitError, OutputError
+
+CIRCUIT_SOURCES = ("qgpu_isa", "qgpu_circuit")
+STDERR = 2
+"""File descriptor that the compiler's own output goes to: stdout is for the path alone."""
+
+MODEL_SOURCES = (*CIRCUIT_SOURCES, "qgpu_merge")
+
+Report = Callable[[str], None]
+
+
+def cache_root() -> Path:
+    """The cache folder: $QGPU_CACHE, or ~/.cache/qgpu."""
+    chosen = os.environ.get("QGPU_CACHE")
+    return Path(chosen).expanduser() if chosen else Path.home() / ".cache" / "qgpu"
+
+
+def source_key(packages: tuple[str, ...]) -> str:
+    """A short hash over the Python sources of installed packages."""
+    digest = hashlib.sha256()
+    for package in packages:
+        spec = find_spec(package)
+        if spec is None or spec.origin is None:
+            continue
+        root = Path(spec.origin).parent
+        for path in sorted(root.rglob("*.py")):
+            digest.update(f"{package}/{path.relative_to(root).as_posix()}\0".encode())
+            digest.update(path.read_bytes())
+    return digest.hexdigest()[:12]
+
+
+def cached_circuit(profile: str) -> Path:
+    """Where the circuit of a profile is kept."""
+    return cache_root() / "circuits" / f"{profile}-{source_key(CIRCUIT_SOURCES)}"
+
+
+def cached_model(profile: str) -> Path:
+    """Where the merged checkpoint of a profile is kept."""
+    return cache_root() / "models" / f"{profile}-{source_key(MODEL_SOURCES)}"
+
+
+def ensure_circuit(profile: str, report: Report) -> Path:
+    """The circuit of a profile, compiled now if it is not in the cache.
+
+    Raises:
+        CircuitError: the circuit compiler failed.
+    """
+    target = cached_circuit(profile)
+    if target.is_dir():
+        return target
+    report(f"compiling the circuit of machine '{profile}'")
+    partial = target.with_name(f"{target.name}.partial-{os.getpid()}")
+    try:
+        target.parent.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise OutputError(f"cannot write to {target.parent}: {error.strerror}") from None
+    command = [sys.executable, "-m", "qgpu_circuit.cli", "emit"]
+    command += ["--profile", profile, "-o", str(partial)]
+    try:
+        done = subprocess.run(command, stdout=STDERR, check=False)
+        if done.returncode:
+            raise CircuitError(f"qgpu-circuit emit failed for machine '{profile}'")
+        if not target.exists():
+            partial.rename(target)
+    finally:
+        shutil.rmtree(partial, ignore_errors=True)
+    return target
+
+
+def ensure_base(circuit_folder: Path, report: Report) -> Path:
+    """A synthetic base that fits a circuit, written now if it is not in the cache."""
+    from qgpu_merge.read_circuit import Circuit
+    from qgpu_merge.synthetic_base import SyntheticSizes, write_synthetic_base
+
+    sizes = SyntheticSizes.for_circuit(Circuit(circuit_folder))
+    key = hashlib.sha256(f"{sizes}{source_key(('qgpu_merge',))}".encode()).hexdigest()[:12]
+    target = cache_root() / "bases" / f"synthetic-{key}"
+    if not target.is_dir():
+        report("writing a synthetic base checkpoint")
+        write_synthetic_base(target, sizes)
+    return target

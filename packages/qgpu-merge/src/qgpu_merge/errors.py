@@ -1,0 +1,21 @@
+"""Errors of the merge, each with one readable message."""
+
+from __future__ import annotations
+
+from qgpu_isa.errors import QgpuError
+
+
+class MergeError(QgpuError):
+    """Inputs that cannot be merged."""
+
+
+class CheckpointError(MergeError):
+    """A checkpoint folder that cannot be read, or that is not a Qwen3.5."""
+
+
+class CircuitError(MergeError):
+    """A circuit folder that cannot be read."""
+
+
+class OutputError(MergeError):
+    """An output folder that cannot be written."""

@@ -1,0 +1,64 @@
+"""Facts about a checkpoint folder, merged or not."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from qgpu_merge.errors import CheckpointError
+from qgpu_merge.read_checkpoint import Checkpoint
+
+
+def inspect_checkpoint(folder: Path) -> dict[str, Any]:
+    """What the folder holds; `qgpu` is null for a checkpoint without a circuit.
+
+    Raises:
+        CheckpointError: it is not a complete Qwen3.5 checkpoint.
+    """
+    checkpoint = Checkpoint(folder)
+    axes = checkpoint.shape.axes
+    section = checkpoint.raw_config.get("qgpu")
+    if section is not None and not isinstance(section, dict):
+        raise CheckpointError(f"{folder}: the config's qgpu section is not an object")
+    types = checkpoint.shape.layer_types
+    return {
+        "path": str(folder),
+        "model_type": checkpoint.raw_config["model_type"],
+        "layers": len(types),
+        "full_attention_layers": types.count("full_attention"),
+        "hidden_size": axes["hidden"],
+        "intermediate_size": axes["intermediate"],
+        "vocab_size": axes["vocab"],
+        "tied": checkpoint.tied,
+        "dtypes": checkpoint.dtypes(),
+        "bytes": checkpoint.bytes(),
+        "qgpu": section,
+    }
+
+
+def describe(facts: dict[str, Any]) -> str:
+    """The facts as text."""
+    lines = [
+        f"{facts['path']}: {facts['model_type']}",
+        f"  layers        {facts['layers']} ({facts['full_attention_layers']} full attention)",
+        f"  hidden        {facts['hidden_size']}",
+        f"  intermediate  {facts['intermediate_size']}",
+        f"  vocabulary    {facts['vocab_size']}",
+        f"  size          {facts['bytes'] / 2**20:.1f} MiB",
+    ]
+    section = facts["qgpu"]
+    if section is None:
+        lines.append("  circuit       none")
+        return "\n".join(lines)
+    machine = section["machine"]
+    text = section.get("text_dimension")
+    lines += [
+        f"  circuit       machine '{machine['name']}', {section['circuit_layers']} layers, "
+        f"digest {section['digest'][:12]}",
+        f"  machine       {machine['lanes']} lanes, {machine['passes']} passes, "
+        f"{machine['registers']} registers, {machine['rom_blocks']} blocks, "
+        f"{machine['global_words']}+{machine['shared_words']} words",
+        f"  GPU tokens    from {section['token_offset']}, "
+        + ("logits 0 on text" if text is None else f"muted on text by dimension {text}"),
+    ]
+    return "\n".join(lines)

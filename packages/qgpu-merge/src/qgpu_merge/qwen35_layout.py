@@ -1,0 +1,144 @@
+"""Every tensor of a Qwen3.5 text checkpoint: its name and its axes, written down once.
+
+Axes have names instead of sizes, so that widening a checkpoint is one rule for all tensors:
+whatever has a `hidden` or `intermediate` axis is padded along it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from qgpu_merge.errors import CheckpointError
+
+Axes = tuple[str, ...]
+
+LINEAR = "linear_attention"
+FULL = "full_attention"
+
+TEXT_MODEL_TYPE = "qwen3_5_text"
+MULTIMODAL_MODEL_TYPE = "qwen3_5"
+
+EMBEDDING = "embed_tokens.weight"
+FINAL_NORM = "norm.weight"
+HEAD = "lm_head.weight"
+
+MODEL_TENSORS: dict[str, Axes] = {
+    EMBEDDING: ("vocab", "hidden"),
+    FINAL_NORM: ("hidden",),
+    HEAD: ("vocab", "hidden"),
+}
+
+LAYER_TENSORS: dict[str, Axes] = {
+    "input_layernorm.weight": ("hidden",),
+    "post_attention_layernorm.weight": ("hidden",),
+    "mlp.gate_proj.weight": ("intermediate", "hidden"),
+    "mlp.up_proj.weight": ("intermediate", "hidden"),
+    "mlp.down_proj.weight": ("hidden", "intermediate"),
+}
+
+MIXER_TENSORS: dict[str, dict[str, Axes]] = {
+    LINEAR: {
+        "linear_attn.in_proj_qkv.weight": ("qkv", "hidden"),
+        "linear_attn.in_proj_z.weight": ("value", "hidden"),
+        "linear_attn.in_proj_b.weight": ("value_heads", "hidden"),
+        "linear_attn.in_proj_a.weight": ("value_heads", "hidden"),
+        "linear_attn.conv1d.weight": ("qkv", "one", "kernel"),
+        "linear_attn.dt_bias": ("value_heads",),
+        "linear_attn.A_log": ("value_heads",),
+        "linear_attn.norm.weight": ("value_head_dim",),
+        "linear_attn.out_proj.weight": ("hidden", "value"),
+    },
+    FULL: {
+        "self_attn.q_proj.weight": ("query_and_gate", "hidden"),
+        "self_attn.k_proj.weight": ("key_value", "hidden"),
+        "self_attn.v_proj.weight": ("key_value", "hidden"),
+        "self_attn.o_proj.weight": ("hidden", "query"),
+        "self_attn.q_norm.weight": ("head_dim",),
+        "self_attn.k_norm.weight": ("head_dim",),
+    },
+}
+
+RESIDUAL_NORMS = ("input_layernorm.weight", "post_attention_layernorm.weight", FINAL_NORM)
+"""Norms over the residual stream; they store their gain less 1."""
+
+
+@dataclass(frozen=True)
+class Qwen35Shape:
+    """The sizes that decide every tensor's shape.
+
+    Attributes:
+        axes: axis name -> size.
+        layer_types: `linear_attention` or `full_attention` per layer.
+    """
+
+    axes: Mapping[str, int]
+    layer_types: tuple[str, ...]
+
+    @classmethod
+    def from_config(cls, config: Mapping[str, Any]) -> Qwen35Shape:
+        """The shape that a Qwen3.5 text config describes.
+
+        Raises:
+            CheckpointError: a size is missing or a layer type is not one of Qwen3.5's.
+        """
+        try:
+            key_dim = config["linear_num_key_heads"] * config["linear_key_head_dim"]
+            value_dim = config["linear_num_value_heads"] * config["linear_value_head_dim"]
+            query = config["num_attention_heads"] * config["head_dim"]
+            axes = {
+                "one": 1,
+                "vocab": config["vocab_size"],
+                "hidden": config["hidden_size"],
+                "intermediate": config["intermediate_size"],
+                "kernel": config["linear_conv_kernel_dim"],
+                "qkv": 2 * key_dim + value_dim,
+                "value": value_dim,
+                "value_heads": config["linear_num_value_heads"],
+                "value_head_dim": config["linear_value_head_dim"],
+                "query": query,
+                "query_and_gate": 2 * query,
+                "key_value": config["num_key_value_heads"] * config["head_dim"],
+                "head_dim": config["head_dim"],
+            }
+            types = tuple(config["layer_types"])
+        except KeyError as error:
+            raise CheckpointError(f"the config has no {error.args[0]}") from None
+        for name in types:
+            if name not in MIXER_TENSORS:
+                raise CheckpointError(f"layer type '{name}' is not one of Qwen3.5's")
+        return cls(axes, types)
+
+    def size(self, axes: Axes) -> tuple[int, ...]:
+        """The sizes of named axes."""
+        return tuple(self.axes[axis] for axis in axes)
+
+    def layer_tensors(self, layer: int) -> dict[str, Axes]:
+        """Names (without `layers.N.`) and axes of one layer's tensors."""
+        return LAYER_TENSORS | MIXER_TENSORS[self.layer_types[layer]]
+
+    def tensors(self) -> Iterator[tuple[str, Axes]]:
+        """Full names (without `model.`) and axes of all tensors, the head included."""
+        yield EMBEDDING, MODEL_TENSORS[EMBEDDING]
+        for layer in range(len(self.layer_types)):
+            for name, axes in self.layer_tensors(layer).items():
+                yield f"layers.{layer}.{name}", axes
+        yield FINAL_NORM, MODEL_TENSORS[FINAL_NORM]
+        yield HEAD, MODEL_TENSORS[HEAD]
+
+
+def is_residual_norm(name: str) -> bool:
+    """Whether a full tensor name is a norm over the residual stream."""
+    stem = name.split(".", 2)[2] if name.startswith("layers.") else name
+    return stem in RESIDUAL_NORMS
+
+
+def reads_residual(axes: Axes) -> bool:
+    """Whether a matrix takes the normalised residual stream as its input."""
+    return len(axes) == 2 and axes[1] == "hidden" and axes[0] != "vocab"
+
+
+def checkpoint_name(name: str) -> str:
+    """The name in a text-only checkpoint file."""
+    return name if name == HEAD else f"model.{name}"

@@ -1,0 +1,106 @@
+"""A circuit folder and a base checkpoint become one checkpoint folder."""
+
+from __future__ import annotations
+
+import hashlib
+import shutil
+from collections.abc import Callable
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Any
+
+from qgpu_merge.errors import MergeError
+from qgpu_merge.merge_plan import MergePlan, plan_merge
+from qgpu_merge.read_checkpoint import Checkpoint
+from qgpu_merge.read_circuit import MANIFEST, TENSORS, Circuit
+from qgpu_merge.write_checkpoint import Progress, new_folder, write_json, write_tensors
+
+COPIED_FILES = (
+    "tokenizer.json",
+    "tokenizer_config.json",
+    "vocab.json",
+    "merges.txt",
+    "special_tokens_map.json",
+    "chat_template.jinja",
+    "generation_config.json",
+)
+"""Files of the base that the merged checkpoint keeps as they are."""
+
+PACKAGES = ("qgpu-isa", "qgpu-circuit", "qgpu-merge", "transformers", "torch")
+
+
+def file_hash(path: Path) -> str:
+    """SHA-256 of a file, in hexadecimal."""
+    digest = hashlib.sha256()
+    with path.open("rb") as file:
+        while piece := file.read(1 << 20):
+            digest.update(piece)
+    return digest.hexdigest()
+
+
+def package_versions() -> dict[str, str]:
+    """Versions of the packages that decide what a merged checkpoint holds."""
+    found = {}
+    for name in PACKAGES:
+        try:
+            found[name] = version(name)
+        except PackageNotFoundError:
+            found[name] = "unknown"
+    return found
+
+
+def plan_from_folders(circuit_folder: Path, base_folder: Path) -> MergePlan:
+    """The plan for a circuit folder and a base folder.
+
+    Raises:
+        MergeError: one of them cannot be read, or they do not fit.
+    """
+    circuit = Circuit(circuit_folder)
+    base = Checkpoint(base_folder)
+    inputs = [circuit_folder / MANIFEST, circuit_folder / TENSORS, base_folder / "config.json"]
+    inputs += sorted(base_folder.glob("*.safetensors"))
+    provenance: dict[str, Any] = {
+        "versions": package_versions(),
+        "base_vocab_size": base.shape.axes["vocab"],
+        "base_tied_embeddings": base.tied,
+        "base_rms_norm_eps": base.config["rms_norm_eps"],
+        "inputs": {path.name: file_hash(path) for path in inputs},
+    }
+    return plan_merge(circuit, base, provenance)
+
+
+def build_checkpoint(
+    circuit_folder: Path,
+    base_folder: Path,
+    output: Path,
+    *,
+    force: bool = False,
+    shard_bytes: int | None = None,
+    start: Callable[[MergePlan], Progress] | None = None,
+) -> MergePlan:
+    """Merges and writes; `output` is complete or absent.
+
+    Args:
+        circuit_folder: what `qgpu-circuit emit` wrote.
+        base_folder: a Qwen3.5 checkpoint.
+        output: the folder to write.
+        force: whether to replace an existing checkpoint.
+        shard_bytes: largest size of a shard.
+        start: called with the plan before the first tensor; returns the progress callback.
+
+    Raises:
+        MergeError: wrong inputs, or an output that cannot be written.
+    """
+    target = output.absolute()
+    for source in (circuit_folder, base_folder):
+        if target == source.absolute():
+            raise MergeError(f"the output {output} is also an input")
+    with new_folder(target, force=force) as folder:
+        plan = plan_from_folders(circuit_folder, base_folder)
+        options = {} if shard_bytes is None else {"shard_bytes": shard_bytes}
+        write_tensors(folder, plan.tasks, progress=start(plan) if start else None, **options)
+        for name in COPIED_FILES:
+            if (base_folder / name).is_file():
+                shutil.copyfile(base_folder / name, folder / name)
+        write_json(folder / "config.json", plan.config)
+    return plan

@@ -1,0 +1,137 @@
+"""A checkpoint folder written tensor by tensor, beside its place, and renamed when complete."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import struct
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from qgpu_merge.errors import OutputError
+from qgpu_merge.merge_plan import TensorTask
+
+SHARD_BYTES = 2**31
+"""A shard is closed before it grows beyond this, as transformers does with its larger shards."""
+
+Progress = Callable[[int], None]
+
+
+@contextmanager
+def new_folder(target: Path, *, force: bool) -> Iterator[Path]:
+    """A temporary sibling of `target` that takes its place when the block ends without error.
+
+    Raises:
+        OutputError: the target exists (and is not to be replaced), or cannot be made.
+    """
+    target = target.absolute()
+    if target.exists() or target.is_symlink():
+        if not force:
+            raise OutputError(f"{target} exists; use --force to replace it")
+        if not (target / "config.json").is_file():
+            raise OutputError(f"{target} is not a checkpoint folder; it will not be replaced")
+    partial = target.with_name(f"{target.name}.partial-{os.getpid()}")
+    try:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        partial.mkdir()
+    except OSError as error:
+        raise OutputError(f"cannot write to {target.parent}: {error.strerror}") from None
+    try:
+        try:
+            yield partial
+            _replace(partial, target)
+        except OSError as error:
+            raise OutputError(f"cannot write {target}: {error.strerror or error}") from None
+    finally:
+        shutil.rmtree(partial, ignore_errors=True)
+
+
+def _replace(partial: Path, target: Path) -> None:
+    if not target.exists():
+        partial.rename(target)
+        return
+    old = target.with_name(f"{target.name}.old-{os.getpid()}")
+    target.rename(old)
+    partial.rename(target)
+    shutil.rmtree(old, ignore_errors=True)
+
+
+def write_json(path: Path, data: dict[str, Any]) -> None:
+    """Writes a JSON file with a final newline."""
+    path.write_text(json.dumps(data, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
+
+
+def write_tensors(
+    folder: Path,
+    tasks: Sequence[TensorTask],
+    *,
+    shard_bytes: int = SHARD_BYTES,
+    progress: Progress | None = None,
+) -> None:
+    """Writes all tensors as bf16 safetensors shards and their index.
+
+    One tensor at a time is in memory. `progress` is called with the bytes of each tensor written.
+    """
+    shards = _cut(tasks, shard_bytes)
+    weight_map: dict[str, str] = {}
+    for number, shard in enumerate(shards, start=1):
+        name = "model.safetensors"
+        if len(shards) > 1:
+            name = f"model-{number:05d}-of-{len(shards):05d}.safetensors"
+        weight_map |= {task.name: name for task in shard}
+        _write_shard(folder / name, shard, progress)
+    if len(shards) > 1:
+        total = sum(_bytes(task) for task in tasks)
+        index = {"metadata": {"total_size": total}, "weight_map": weight_map}
+        write_json(folder / "model.safetensors.index.json", index)
+
+
+def _bytes(task: TensorTask) -> int:
+    return 2 * torch.Size(task.shape).numel()
+
+
+def _cut(tasks: Sequence[TensorTask], shard_bytes: int) -> list[list[TensorTask]]:
+    shards: list[list[TensorTask]] = [[]]
+    size = 0
+    for task in tasks:
+        if shards[-1] and size + _bytes(task) > shard_bytes:
+            shards.append([])
+            size = 0
+        shards[-1].append(task)
+        size += _bytes(task)
+    return shards
+
+
+def _write_shard(path: Path, tasks: Sequence[TensorTask], progress: Progress | None) -> None:
+    """One safetensors file: length of the header, JSON header, then the tensors' bytes."""
+    header: dict[str, Any] = {"__metadata__": {"format": "pt"}}
+    offset = 0
+    for task in tasks:
+        end = offset + _bytes(task)
+        header[task.name] = {
+            "dtype": "BF16",
+            "shape": list(task.shape),
+            "data_offsets": [offset, end],
+        }
+        offset = end
+    text = json.dumps(header, separators=(",", ":")).encode()
+    text += b" " * (-len(text) % 8)
+    with path.open("wb") as file:
+        file.write(struct.pack("<Q", len(text)) + text)
+        for task in tasks:
+            tensor = task.make()
+            if tuple(tensor.shape) != task.shape or tensor.dtype != torch.bfloat16:
+                raise AssertionError(
+                    f"{task.name}: made {tensor.dtype} {tuple(tensor.shape)}, "
+                    f"planned bfloat16 {task.shape}"
+                )
+            file.write(tensor.contiguous().view(torch.uint8).numpy().data)
+            if progress is not None:
+                progress(_bytes(task))
+        file.flush()
+        os.fsync(file.fileno())

@@ -1,0 +1,169 @@
+"""The merged checkpoint loads in transformers and leaves text as it was."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from qgpu_isa.machine_config import NANO
+from qgpu_isa.vocabulary import vocabulary
+from qgpu_merge.qwen35_layout import Qwen35Shape, checkpoint_name
+from qgpu_merge.read_checkpoint import Checkpoint
+from qgpu_merge.read_circuit import Circuit
+from qgpu_merge.synthetic_base import SyntheticSizes, write_synthetic_base
+from qgpu_merge.weights_to_checkpoint import build_checkpoint
+from qgpu_merge.widen_residual import Widening
+
+VOCAB = 320
+
+
+def load(folder: Path, dtype: torch.dtype) -> Any:
+    from transformers import AutoModelForCausalLM
+
+    model, info = AutoModelForCausalLM.from_pretrained(
+        folder, dtype=dtype, output_loading_info=True
+    )
+    for kind in ("missing_keys", "unexpected_keys", "mismatched_keys"):
+        assert not info[kind], (kind, info[kind])
+    return model.eval()
+
+
+def text_tokens(count: int = 40) -> torch.Tensor:
+    return torch.randint(0, VOCAB, (1, count), generator=torch.Generator().manual_seed(3))
+
+
+def divergence(base: torch.Tensor, merged: torch.Tensor) -> float:
+    """Largest KL over the positions of the base's distribution to the merged one's."""
+    p = base.double().log_softmax(-1)
+    q = merged.double().log_softmax(-1)[..., :VOCAB]
+    return float((p.exp() * (p - q)).sum(-1).max())
+
+
+def test_text_is_untouched_in_fp32(base_folder: Path, merged_folder: Path) -> None:
+    tokens = text_tokens()
+    with torch.no_grad():
+        base = load(base_folder, torch.float32)(tokens).logits
+        merged = load(merged_folder, torch.float32)(tokens).logits
+    assert merged.shape[-1] == VOCAB + vocabulary(NANO).size
+    # What is left is the rounding of gains to bf16.
+    assert divergence(base, merged) < 2e-5
+    assert float(merged[..., VOCAB:].max()) < -1e5
+
+
+def test_text_in_bf16_is_as_close_as_the_base_itself(
+    base_folder: Path, merged_folder: Path
+) -> None:
+    tokens = text_tokens()
+    with torch.no_grad():
+        exact = load(base_folder, torch.float32)(tokens).logits
+        base = load(base_folder, torch.bfloat16)(tokens).logits
+        merged = load(merged_folder, torch.bfloat16)(tokens).logits
+    assert divergence(exact, merged) < 4 * divergence(exact, base) + 1e-4
+
+
+def test_circuit_layers_add_exactly_nothing_to_text(merged_folder: Path) -> None:
+    model = load(merged_folder, torch.bfloat16)
+    layers = model.config.qgpu["circuit_layers"]
+    with torch.no_grad():
+        states = model(text_tokens(), output_hidden_states=True).hidden_states
+    assert torch.equal(states[0], states[layers])
+
+
+def test_base_layers_add_exactly_nothing_to_gpu_tokens(merged_folder: Path) -> None:
+    model = load(merged_folder, torch.bfloat16)
+    layers = model.config.qgpu["circuit_layers"]
+    tokens = VOCAB + torch.arange(30).view(1, -1) * 11
+    seen = []
+    hook = model.model.norm.register_forward_pre_hook(lambda _, args: seen.append(args[0]))
+    with torch.no_grad():
+        states = model(tokens, output_hidden_states=True).hidden_states
+    hook.remove()
+    assert torch.equal(states[layers], seen[0])
+    assert float(states[layers][..., :64].abs().max()) == 0.0
+    assert float(states[layers].abs().max()) > 0.0
+
+
+def test_without_a_spare_dimension_gpu_logits_are_zero(
+    tmp_path: Path, base_folder: Path, full_circuit: Path
+) -> None:
+    plan = build_checkpoint(full_circuit, base_folder, tmp_path / "out")
+    assert plan.config["qgpu"]["text_dimension"] is None
+    with torch.no_grad():
+        logits = load(tmp_path / "out", torch.float32)(text_tokens()).logits
+    assert torch.equal(logits[..., VOCAB:], torch.zeros_like(logits[..., VOCAB:]))
+
+
+def test_qgpu_section(merged_folder: Path, circuit_folder: Path) -> None:
+    config = json.loads((merged_folder / "config.json").read_text())
+    section = config["qgpu"]
+    assert section["format"] == 1
+    assert section["machine"]["name"] == "nano"
+    assert section["token_offset"] == VOCAB
+    assert section["circuit_layers"] == 2
+    assert section["text_dimension"] == 143
+    assert section["memory"]["banks"] == [[[0, 0]], [[1, 1]]]
+    assert len(section["provenance"]["inputs"]["circuit.safetensors"]) == 64
+    assert config["layer_types"] == ["linear_attention"] * 3 + ["full_attention"]
+
+
+def test_shards_hold_what_circuit_and_base_hold(
+    merged_folder: Path, circuit_folder: Path, base_folder: Path
+) -> None:
+    assert len(list(merged_folder.glob("model-*.safetensors"))) > 1
+    merged, circuit = Checkpoint(merged_folder), Circuit(circuit_folder)
+    name = "layers.1.linear_attn.conv1d.weight"
+    assert torch.equal(merged.tensor(name), circuit.tensor(name))
+    assert merged.tensor(name).shape == (96, 1, 4)
+    base = Checkpoint(base_folder).tensor("layers.0.mlp.down_proj.weight")
+    assert torch.equal(merged.tensor("layers.2.mlp.down_proj.weight")[:64], base)
+    assert not merged.tensor("layers.2.mlp.down_proj.weight")[64:].any()
+
+
+def test_an_untied_head_is_kept(tmp_path: Path, circuit_folder: Path) -> None:
+    base = tmp_path / "base"
+    sizes = SyntheticSizes.for_circuit(Circuit(circuit_folder))
+    write_synthetic_base(base, sizes, tied=False, seed=5)
+    build_checkpoint(circuit_folder, base, tmp_path / "out")
+    tokens = text_tokens()
+    with torch.no_grad():
+        expected = load(base, torch.float32)(tokens).logits
+        assert divergence(expected, load(tmp_path / "out", torch.float32)(tokens).logits) < 2e-5
+
+
+def test_a_wider_mlp_of_the_base_is_kept(tmp_path: Path, circuit_folder: Path) -> None:
+    import dataclasses
+
+    sizes = SyntheticSizes.for_circuit(Circuit(circuit_folder))
+    base = tmp_path / "base"
+    write_synthetic_base(base, dataclasses.replace(sizes, intermediate_size=160))
+    plan = build_checkpoint(circuit_folder, base, tmp_path / "out")
+    assert plan.config["intermediate_size"] == 160
+    tokens = text_tokens()
+    with torch.no_grad():
+        expected = load(base, torch.float32)(tokens).logits
+        assert divergence(expected, load(tmp_path / "out", torch.float32)(tokens).logits) < 2e-5
+
+
+def test_synthetic_base_depends_on_the_seed_alone(tmp_path: Path) -> None:
+    sizes = SyntheticSizes(linear_key_head_dim=16, linear_value_head_dim=16)
+    for name, seed in (("a", 1), ("b", 1), ("c", 2)):
+        write_synthetic_base(tmp_path / name, sizes, seed=seed)
+    files = [(tmp_path / name / "model.safetensors").read_bytes() for name in "abc"]
+    assert files[0] == files[1] != files[2]
+
+
+def test_layout_names_every_tensor_of_transformers(base_folder: Path) -> None:
+    model = load(base_folder, torch.float32)
+    shape = Qwen35Shape.from_config(Checkpoint(base_folder).config)
+    ours = {checkpoint_name(name): shape.size(axes) for name, axes in shape.tensors()}
+    assert ours == {name: tuple(t.shape) for name, t in model.state_dict().items()}
+
+
+@pytest.mark.parametrize(("old", "new"), [(64, 144), (64, 512), (64, 2112), (2048, 2112)])
+def test_gains_stay_near_one(old: int, new: int) -> None:
+    widening = Widening(old, new)
+    assert 0.7 < widening.gain < 1.42
+    assert widening.gain * 2.0**widening.shift == pytest.approx((old / new) ** 0.5)
