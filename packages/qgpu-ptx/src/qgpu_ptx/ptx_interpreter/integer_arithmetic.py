@@ -11,6 +11,10 @@ from qgpu_ptx.ptx_interpreter.instruction_table import (
 from qgpu_ptx.ptx_interpreter.scalar_types import SCALAR_TYPES, ScalarType
 
 _TYPE = f"type={INTEGERS}"
+# PTX leaves x / 0 and x % 0 open. NVIDIA's assembler (sm_75) ends both its 32-bit sequences by
+# replacing the result with the complement of a zero divisor: all ones, signed or not. The other
+# widths follow that rule here; on hardware the 64-bit result depends on the operands' size.
+DIVISION_BY_ZERO = -1
 _REF = "Integer Arithmetic Instructions: "
 
 
@@ -111,18 +115,14 @@ def _truncated_quotient(a: int, b: int) -> int:
 
 @lane_instruction("div", _TYPE, "T <- T T", reference=_REF + "div")
 def div(m: Modifiers, a: int, b: int) -> int:
-    """Quotient, rounded towards zero; x / 0 is all ones, in every type.
-
-    PTX leaves division by zero open; NVIDIA's code for 32 bits returns the complement of the
-    divisor, which is all ones. The least integer divided by -1 wraps to itself.
-    """
-    return -1 if b == 0 else _truncated_quotient(a, b)
+    """Quotient, rounded towards zero; the least integer divided by -1 wraps to itself."""
+    return DIVISION_BY_ZERO if b == 0 else _truncated_quotient(a, b)
 
 
 @lane_instruction("rem", _TYPE, "T <- T T", reference=_REF + "rem")
 def rem(m: Modifiers, a: int, b: int) -> int:
-    """Remainder with the sign of a; x % 0 is x."""
-    return a if b == 0 else a - b * _truncated_quotient(a, b)
+    """Remainder with the sign of a."""
+    return DIVISION_BY_ZERO if b == 0 else a - b * _truncated_quotient(a, b)
 
 
 @lane_instruction("abs", f"type={SIGNED}", "T <- T", reference=_REF + "abs")
