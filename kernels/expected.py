@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import inspect
 import math
+import struct
 import zlib
 from collections.abc import Callable
 from typing import Any
@@ -1039,9 +1040,9 @@ def generic_pointer(x: Array) -> Outputs:
 
 
 @kernel
-def struct_param(p: Array, x: Array) -> Outputs:
-    scale, shift, limit, n = p.tolist()
-    return {"y": np.minimum(x[:n] * scale + shift, limit)}
+def struct_param(p: int, x: Array) -> Outputs:
+    scale, shift, limit = struct.unpack("<hhi", p.to_bytes(8, "little"))
+    return {"y": np.minimum(x * scale + shift, limit)}
 
 
 @kernel

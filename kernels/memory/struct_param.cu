@@ -1,14 +1,13 @@
 // A structure as a kernel parameter: its fields are read from parameter memory.
+// The launch passes its eight bytes as one 64-bit number, the first field lowest.
 struct Settings {
-    int scale;
-    int shift;
+    short scale;
+    short shift;
     int limit;
-    int n;
 };
 
 extern "C" __global__ void struct_param(Settings p, const int* x, int* y)
 {
     int t = threadIdx.x;
-    if (t < p.n)
-        y[t] = min(x[t] * p.scale + p.shift, p.limit);
+    y[t] = min(x[t] * p.scale + p.shift, p.limit);
 }

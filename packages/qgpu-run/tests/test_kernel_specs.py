@@ -89,8 +89,7 @@ def test_spec_is_well_formed(source: Path) -> None:
         if arg["type"].endswith("*"):
             assert given <= {"values", "length"}
         else:
-            # A scalar, or a structure by value.
-            assert given <= {"value", "values"}
+            assert given == {"value"}
             assert not arg.get("output")
         limits = np.iinfo(dtype)
         values = arg.get("values", [arg["value"]] if "value" in arg else [])
