@@ -88,13 +88,13 @@ def random_straight_image(
 def _launch(config: MachineConfig, rng: random.Random, budget: int) -> Launch:
     ctas = rng.choices((1, 2, 3), (12, 3, 1))[0]
     most = max(1, min(config.passes, budget // (6 * ctas)))
-    passes = rng.choice((1, most, rng.randint(1, most)))
+    passes = rng.choice((1, most, rng.randint(1, most), rng.randint(1, most)))
     threads = passes * config.lanes
     if rng.random() < 0.4:
         threads -= rng.randrange(config.lanes)
     per_pass = budget // (ctas * passes)
-    # A block costs its EXEC token and some records, about four tokens at these rates.
-    image = random_image(config, rng, blocks=max(1, per_pass // rng.choice((3, 4, 6))))
+    # A block costs its EXEC token and some records, about three tokens at these rates.
+    image = random_image(config, rng, blocks=max(1, per_pass // rng.choice((2, 3, 4))))
     return Launch(image, random_memory(config, rng), threads, ctas)
 
 

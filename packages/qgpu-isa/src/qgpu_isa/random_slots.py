@@ -129,29 +129,26 @@ class SlotMaker:
         hang on a register: with and without bank conflicts, over global and shared memory.
         """
         rng, config = self.rng, self.config
-        if rng.random() < self.fault:
-            return self.slot(Slot.A0, {})
         end = 4 * config.memory_words
-        spread = 1 << rng.randrange(2, (config.memory_words * 4).bit_length())
+        if rng.random() < self.fault:
+            near = SlotCode("add", Operand(Source.IMM), Operand(), rng.choice((end, end - 2)))
+            return near if rng.random() < 0.3 else self.slot(Slot.A0, {})
         register = Operand(Source.REG, rng.randrange(config.registers))
         tid, imm = Operand(Source.TID), Operand(Source.IMM)
         shift = rng.choice((2, 2, 3))
+        kind = rng.randrange(6)
         span = config.threads << shift
-        base = 4 * rng.randrange(max(1, (end - span) // 4 + 1)) if span <= end else 0
-        kind = rng.randrange(7)
         if kind < 3 and span <= end:
+            base = 4 * rng.randint(0, (end - span) // 4)
             code = SlotCode(f"lea{shift}", tid, imm, base)
         elif kind == 3:
-            code = SlotCode("add", imm, Operand(), 4 * rng.randrange(config.memory_words))
-        elif kind == 4:
-            code = SlotCode("and", register, imm, max(0, spread - 4))
-        elif kind == 5:
             code = SlotCode("and", tid, imm, -4 & WORD_MASK)
+        elif kind == 4:
+            window = 1 << rng.randrange(2, end.bit_length())
+            code = SlotCode("and", register, imm, window - 4)
         else:
-            # In range for any register, aligned only where the register is.
-            code = SlotCode("minu", register, imm, end - 4)
-            if rng.random() > 4 * self.fault:
-                code = SlotCode("sel", imm, Operand(), end - 4, pred=self.predicate())
+            word = rng.choice((rng.randrange(config.memory_words), config.memory_words - 1))
+            code = SlotCode("add", imm, Operand(), 4 * word)
         if rng.random() < self.live / 4:
             kind_, index = self.destination(predicate=False)
             code = SlotCode(code.name, code.a, code.b, code.imm, kind_, index, code.pred)
