@@ -18,7 +18,7 @@ REGISTERS = (
 RunBody = Callable[..., list[int]]
 
 
-@pytest.fixture()
+@pytest.fixture
 def kernel_text() -> Callable[..., str]:
     """PTX of a kernel k(p): %rd0 is the array, %rd1 the thread's own word of it, %r0 is tid.x."""
 
@@ -29,7 +29,7 @@ def kernel_text() -> Callable[..., str]:
     return make
 
 
-@pytest.fixture()
+@pytest.fixture
 def run_body(kernel_text: Callable[..., str]) -> RunBody:
     """Runs a kernel body on an array of u32 words and returns the array."""
 

@@ -46,7 +46,9 @@ class Case:
     immediate: str = ""
 
 
-def typed(op: str, kinds: str, oracle: Callable[[int, str], Callable[..., int]], n: int) -> list[Case]:
+def typed(
+    op: str, kinds: str, oracle: Callable[[int, str], Callable[..., int]], n: int
+) -> list[Case]:
     """Cases of an instruction whose operands all have the instruction's type."""
     cases = []
     for kind in kinds.split():
@@ -86,21 +88,25 @@ def mad_high(width: int, kind: str) -> Callable[[int, int, int], int]:
     return lambda a, b, c: high(width, kind)(a, b) + c
 
 
+def mad_wide(width: int, kind: str) -> Callable[[int, int, int], int]:
+    n = number(width, kind)
+    return lambda a, b, c: n(a) * n(b) + c
+
+
 def clamp32(value: int) -> int:
     return max(-(2**31), min(2**31 - 1, value))
 
 
 def lop3(table: int) -> Callable[[int, int, int], int]:
     def f(a: int, b: int, c: int) -> int:
-        return sum(
-            bit(table, 4 * bit(a, i) + 2 * bit(b, i) + bit(c, i)) << i for i in range(32)
-        )
+        return sum(bit(table, 4 * bit(a, i) + 2 * bit(b, i) + bit(c, i)) << i for i in range(32))
 
     return f
 
 
 def shift_right(width: int, kind: str) -> Callable[[int, int], int]:
     def f(a: int, n: int) -> int:
+        n = min(n, width)
         fill = bit(a, width - 1) if kind == "s" else 0
         return sum((bit(a, i + n) if i + n < width else fill) << i for i in range(width))
 
@@ -114,8 +120,7 @@ def bfe(width: int, kind: str) -> Callable[[int, int, int], int]:
         if kind == "s" and length:
             sign = bit(a, min(pos + length - 1, width - 1))
         return sum(
-            (bit(a, pos + i) if i < length and pos + i < width else sign) << i
-            for i in range(width)
+            (bit(a, pos + i) if i < length and pos + i < width else sign) << i for i in range(width)
         )
 
     return f
@@ -208,7 +213,7 @@ CASES = [
             f"mad.wide.{k}{w}",
             2 * w,
             (w, w, 2 * w),
-            lambda a, b, c, n=number(w, k): n(a) * n(b) + c,
+            mad_wide(w, k),
         )
         for w in (16, 32)
         for k in "us"
@@ -221,14 +226,8 @@ CASES = [
     *[Case(f"not.b{w}", w, (w,), lambda a, w=w: 2**w - 1 - a) for w in (16, 32, 64)],
     *[Case(f"cnot.b{w}", w, (w,), lambda a: 0 if a else 1) for w in (16, 32, 64)],
     *[Case("lop3.b32", 32, (32,) * 3, lop3(t), f", {t}") for t in (0x80, 0x96, 0xE8, 0x1B, 0xFF)],
-    *[
-        Case(f"shl.b{w}", w, (w, 32), lambda a, n, w=w: a * 2 ** min(n, w)) for w in (16, 32, 64)
-    ],
-    *[
-        Case(f"shr.{k}{w}", w, (w, 32), lambda a, n, f=shift_right(w, k), w=w: f(a, min(n, w)))
-        for w in (16, 32, 64)
-        for k in "usb"
-    ],
+    *[Case(f"shl.b{w}", w, (w, 32), lambda a, n, w=w: a * 2 ** min(n, w)) for w in (16, 32, 64)],
+    *[Case(f"shr.{k}{w}", w, (w, 32), shift_right(w, k)) for w in (16, 32, 64) for k in "usb"],
     *[
         Case(f"shf.{d}.{m}.b32", 32, (32,) * 3, funnel(d == "l", m == "clamp"))
         for d in "lr"
@@ -296,7 +295,9 @@ CASES = [
 REGISTER = {16: "%rs", 32: "%r", 64: "%rd"}
 
 
-def run_case(text: str, result: int, sources: tuple[int, ...], rows: list[tuple[int, ...]]) -> list[int]:
+def run_case(
+    text: str, result: int, sources: tuple[int, ...], rows: list[tuple[int, ...]]
+) -> list[int]:
     """Runs `text` (with operands named D, A, B, C, E) for each row, one thread each."""
     loads = "".join(
         f"ld.global.b{w} {REGISTER[w]}{i + 4}, [%rd1+{8 * i}];\n" for i, w in enumerate(sources)
@@ -364,7 +365,7 @@ def test_cvt_equals_ctypes(to: str, source: str, sat: str) -> None:
 
 
 COMPARISONS = {
-    "eq": lambda a, b: a == b, "ne": lambda a, b: not a == b, "lt": lambda a, b: b > a,
+    "eq": lambda a, b: a == b, "ne": lambda a, b: a != b, "lt": lambda a, b: b > a,
     "le": lambda a, b: not a > b, "gt": lambda a, b: a > b, "ge": lambda a, b: not b > a,
     "lo": lambda a, b: b > a, "ls": lambda a, b: not a > b, "hi": lambda a, b: a > b,
     "hs": lambda a, b: not b > a,
@@ -401,7 +402,9 @@ def test_setp_combines_both_destinations_with_the_predicate(combine: str) -> Non
         f"setp.eq.{combine}.u32 %p4, %r4, 1, !%p3;\n"
         "selp.u32 D, 1, 0, %p1; @%p2 add.u32 D, D, 2; @%p4 add.u32 D, D, 4;"
     )
-    f = {"and": lambda a, b: a and b, "or": lambda a, b: a or b, "xor": lambda a, b: a != b}[combine]
+    f = {"and": lambda a, b: a and b, "or": lambda a, b: a or b, "xor": lambda a, b: a != b}[
+        combine
+    ]
     wanted = [
         int(bool(f(a == 1, c == 1)))
         + 2 * int(bool(f(a != 1, c == 1)))
@@ -441,9 +444,7 @@ def test_carry_chains_equal_long_arithmetic(op: str, width: int) -> None:
 
 def test_fns_finds_the_nth_one() -> None:
     rows = [(m, b, o) for m in (0, 0b10110, 0xFFFFFFFF) for b in (0, 2, 31) for o in (0, 1, 3, -2)]
-    found = run_case(
-        "fns.b32 D, SOURCES;", 32, (32,) * 3, [(m, b, o % 2**32) for m, b, o in rows]
-    )
+    found = run_case("fns.b32 D, SOURCES;", 32, (32,) * 3, [(m, b, o % 2**32) for m, b, o in rows])
     wanted = []
     for mask, base, offset in rows:
         order = range(base, 32) if offset > 0 else range(base, -1, -1)

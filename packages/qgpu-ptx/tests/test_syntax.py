@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
+from array import array
 from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from qgpu_ptx import CudaLocation, QgpuPtxError, parse_ptx, ptx_ast
+from qgpu_ptx import CudaLocation, QgpuPtxError, parse_ptx, ptx_ast, run_ptx
 from qgpu_ptx.diagnostics import PtxSyntaxError
 
 INPUTS = Path(__file__).parent / "inputs"
@@ -169,7 +171,23 @@ def test_a_missing_semicolon_is_hinted_at_its_line() -> None:
 SOURCES = [EVERYTHING, *(path.read_text() for path in sorted(INPUTS.glob("*.ptx")))]
 
 
-@settings(max_examples=150, deadline=None)
+def parse_or_refuse(text: str) -> ptx_ast.Module | None:
+    """The module, or None where the reader refuses it; any other exception is a failure."""
+    try:
+        return parse_ptx(text, "damaged.ptx")
+    except QgpuPtxError as error:
+        error.render()
+        return None
+
+
+def run_or_refuse(module: ptx_ast.Module) -> None:
+    for entry in module.entries:
+        args = [array("I", [0] * 64) for _ in entry.parameters]
+        with contextlib.suppress(QgpuPtxError):
+            run_ptx(module, entry.name, 1, 4, args, max_steps=200)
+
+
+@settings(max_examples=200, deadline=None)
 @given(st.data())
 def test_damaged_files_raise_nothing_but_our_error(data: st.DataObject) -> None:
     text = data.draw(st.sampled_from(SOURCES))
@@ -183,21 +201,16 @@ def test_damaged_files_raise_nothing_but_our_error(data: st.DataObject) -> None:
             )
         )
         text = text[:start] + inserted + text[end:]
-    try:
-        module = parse_ptx(text, "damaged.ptx")
-    except QgpuPtxError as error:
-        assert error.render()
-    else:
+    module = parse_or_refuse(text)
+    if module is not None:
         assert parse_ptx(str(module)) == module
+        run_or_refuse(module)
 
 
 @settings(max_examples=60, deadline=None)
 @given(st.integers(0, len(EVERYTHING)))
 def test_truncated_files_raise_nothing_but_our_error(length: int) -> None:
-    try:
-        parse_ptx(EVERYTHING[:length], "cut.ptx")
-    except QgpuPtxError as error:
-        assert error.render()
+    parse_or_refuse(EVERYTHING[:length])
 
 
 names = st.from_regex(r"[%$_][a-z0-9_]{1,5}", fullmatch=True)

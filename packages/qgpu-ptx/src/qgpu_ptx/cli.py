@@ -18,6 +18,7 @@ SUBCOMMANDS = {
     "compile": "Compile a CUDA file to PTX.",
     "parse": "Check a PTX file and print it, or its syntax tree.",
     "run": "Run a kernel on the PTX interpreter.",
+    "supported": "List the PTX instructions that can be run.",
 }
 
 

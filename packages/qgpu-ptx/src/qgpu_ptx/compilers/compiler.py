@@ -67,7 +67,7 @@ def compile_error(compiler: str, path: Path, text: str, log: str) -> CudaCompile
         start = sum(len(before) + 1 for before in lines[: number - 1])
         indent = len(line) - len(line.lstrip())
         column = int(match["column"]) - 1 if match["column"] else indent
-        span = SourceText(str(path), text).span(start + column, start + len(line))
+        span = SourceText(str(path), text).span(start + min(column, len(line)), start + len(line))
     return CudaCompileError(f"{compiler}: {match['message']}", log=log, span=span)
 
 

@@ -3,7 +3,13 @@
 from __future__ import annotations
 
 from qgpu_ptx import ptx_ast as ast
-from qgpu_ptx.diagnostics import CallDepthError, ExecutionError, OperandError, TrapError
+from qgpu_ptx.diagnostics import (
+    CallDepthError,
+    ExecutionError,
+    OperandError,
+    TrapError,
+    UnsupportedDeclarationError,
+)
 from qgpu_ptx.ptx_interpreter.instruction_table import Executor, Modifiers, instruction
 from qgpu_ptx.ptx_interpreter.machine import Frame, Lane, Warp
 from qgpu_ptx.ptx_interpreter.memory import WINDOW_BYTES
@@ -171,6 +177,13 @@ def call(d: OperandDecoder, m: Modifiers) -> Executor:
 
     if isinstance(symbol, FunctionSymbol):
         function = symbol.function
+        if function.body is None:
+            raise UnsupportedDeclarationError(
+                f"function '{function.name}' has no body in this module",
+                span=callee.span,
+                found=function.name,
+                hint="library and system functions are not supported",
+            )
         signature = program.signature(function.name)
         _plan(d, signature[1], arguments, "parameters")
         _plan(d, signature[0], returns, "return values")

@@ -198,11 +198,11 @@ class Warp:
             count += 1
             launch.steps += 1
             active = group
-            if decoded.guard is not None:
-                register, wanted = decoded.guard
-                active = [lane for lane in group if (lane.registers[register] or 0) == wanted]
             pc += 1
             try:
+                if decoded.guard is not None:
+                    register, wanted = decoded.guard
+                    active = [lane for lane in group if _predicate(lane, register) == wanted]
                 if launch.steps > launch.max_steps:
                     raise StepLimitError(
                         f"more than {launch.max_steps} warp instructions were executed",
@@ -251,6 +251,11 @@ class Warp:
 
 def _priority(lane: Lane) -> tuple[int, int, int]:
     return (-len(lane.frames), lane.frame.code.index, lane.pc)
+
+
+def _predicate(lane: Lane, register: int) -> int:
+    value = lane.registers[register]
+    return lane.unwritten("of the guard") if value is None else value
 
 
 def _add_place(error: ExecutionError, node: ast.Instruction, lane: Lane) -> None:

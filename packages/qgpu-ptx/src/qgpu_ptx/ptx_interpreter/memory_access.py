@@ -27,7 +27,7 @@ _REF = "Data Movement and Conversion Instructions: "
 _SCOPE = "scope?=cta|cluster|gpu|sys"
 _HINTS = (
     "evict?=L1::evict_normal|L1::evict_unchanged|L1::evict_first|L1::evict_last|L1::no_allocate "
-    "l2?=L2::cache_hint|L2::evict_first|L2::evict_last|L2::evict_normal "
+    "l2?=L2::evict_first|L2::evict_last|L2::evict_normal "
     "prefetch?=L2::64B|L2::128B|L2::256B"
 )
 _TYPES = f"vec?=v2|v4 type=b8|u8|s8|{ALL_INTEGERS}"

@@ -178,12 +178,6 @@ class Program:
         if name in self._codes:
             return self._codes[name]
         function = self._functions[name]
-        if function.body is None:
-            raise UnsupportedDeclarationError(
-                f"function '{name}' has no body in this module",
-                span=function.span,
-                hint="library and system functions are not supported",
-            )
         code = Code(len(self._codes), name)
         self._codes[name] = code
         scope = Scope(self._globals)
