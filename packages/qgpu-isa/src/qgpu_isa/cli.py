@@ -23,7 +23,7 @@ from qgpu_isa.errors import QgpuError
 from qgpu_isa.files import InputError, read_image, read_memory, write_text
 from qgpu_isa.instruction import INSTRUCTIONS, Instruction
 from qgpu_isa.interpreter import Launch, Machine, StepRecord, launch_tokens, run_launch
-from qgpu_isa.interpreter.machine import cta_tokens
+from qgpu_isa.interpreter.machine import MAX_CTAS, cta_tokens
 from qgpu_isa.machine_config import PROFILES, profile
 from qgpu_isa.program_json import image_to_json
 from qgpu_isa.program_text import image_to_text
@@ -33,21 +33,22 @@ from qgpu_isa.trace import step_dicts, step_texts, token_dict
 from qgpu_isa.vocabulary import Fault, Token, TokenClass, vocabulary
 from qgpu_isa.words import signed
 
-MAX_CTAS = 1 << 16
-"""The CTA record holds the CTA's number in 16 bits."""
-
 
 class _Failure(click.ClickException):
-    """An error shown as one message with the exit code of its kind."""
+    """What the user asked for was done, and the answer is that something is wrong."""
 
-    def __init__(self, message: str, exit_code: int) -> None:
-        super().__init__(message)
-        self.exit_code = exit_code
+    exit_code = 1
 
     def show(self, file: Any = None) -> None:
         # Messages with a place in a file say "error:" themselves.
         prefix = "" if ": error: " in self.message else "error: "
         click.echo(f"{prefix}{self.message}", err=True)
+
+
+class _Mistake(_Failure):
+    """The user's input cannot be used."""
+
+    exit_code = 2
 
 
 def _command(function: Callable[..., None]) -> Callable[..., None]:
@@ -58,7 +59,8 @@ def _command(function: Callable[..., None]) -> Callable[..., None]:
         try:
             function(*args, **kwargs)
         except QgpuError as error:
-            raise _Failure(str(error), error.exit_code) from None
+            failure = _Mistake if error.exit_code == _Mistake.exit_code else _Failure
+            raise failure(str(error)) from None
 
     return wrapper
 
@@ -229,7 +231,7 @@ def run(max_tokens: int, registers: bool, as_json: bool, **launch: Any) -> None:
             click.echo("\n" + plain_table(head, listed), nl=False)
         click.echo(f"\n{len(steps)} tokens")
     if fault is not None:
-        raise _Failure(_fault_message(request, steps[-1], fault), 1)
+        raise _Failure(_fault_message(request, steps[-1], fault))
 
 
 def _memory_changes(launch: Launch, machine: Machine) -> list[dict[str, int]]:
@@ -312,7 +314,7 @@ def docs(folder: Path, check: bool) -> None:
     for path in stale:
         click.echo(f"{path} is stale" if check else f"wrote {path}")
     if check and stale:
-        raise _Failure("generated documents are stale; run: qgpu-isa docs", 1)
+        raise _Failure("generated documents are stale; run: qgpu-isa docs")
 
 
 @main.command()

@@ -75,8 +75,10 @@ def dict_to_image(data: Any) -> ProgramImage:
 
 
 def image_to_json(image: ProgramImage) -> str:
-    """`image_to_dict` as JSON text."""
-    return json.dumps(image_to_dict(image), indent=1) + "\n"
+    """`image_to_dict` as JSON text, one block a line."""
+    data = image_to_dict(image)
+    blocks = ",\n  ".join(json.dumps(block) for block in data.pop("blocks"))
+    return f'{json.dumps(data)[:-1]}, "blocks": [\n  {blocks}\n]}}\n'
 
 
 def json_to_image(text: str, filename: str = "<json>") -> ProgramImage:

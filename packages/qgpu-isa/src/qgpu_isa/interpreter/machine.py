@@ -17,9 +17,14 @@ from qgpu_isa.interpreter.schedule_passes import (
     switch_pass,
 )
 from qgpu_isa.interpreter.state import PassFlag, State
-from qgpu_isa.machine_config import CHUNKS_PER_RECORD, WORD_BITS, MachineConfig
+from qgpu_isa.machine_config import CHUNKS_PER_RECORD, WORD_BITS, WORD_MASK, MachineConfig
 from qgpu_isa.program import DstKind, ProgramImage, Status
 from qgpu_isa.vocabulary import Token, TokenClass, Vocabulary, vocabulary
+
+CTA_NUMBER_BITS = 16
+"""Bits of a CTA's number in its setup record, and so of the CTAID operand."""
+
+MAX_CTAS = 1 << CTA_NUMBER_BITS
 
 
 @dataclass(frozen=True)
@@ -94,7 +99,7 @@ def pass_mask(config: MachineConfig, threads: int, g: int) -> int:
 
 def cta_tokens(config: MachineConfig, threads: int, cta: int) -> list[Token]:
     """Records that start one CTA; the last token is the first EXEC."""
-    tokens = [Token(TokenClass.CTA), *word_tokens(config, cta, 16)]
+    tokens = [Token(TokenClass.CTA), *word_tokens(config, cta, CTA_NUMBER_BITS)]
     for g in range(config.passes):
         mask = pass_mask(config, threads, g)
         if mask != config.full_mask:
@@ -122,6 +127,14 @@ class Machine:
                 f"a CTA of {launch.threads} threads does not fit machine '{config.name}', "
                 f"which holds {config.threads}"
             )
+        if not 1 <= launch.ctas <= MAX_CTAS:
+            raise ExecutionError(f"{launch.ctas} CTAs; a launch has 1 to {MAX_CTAS}")
+        for address, word in launch.memory.items():
+            if not (0 <= address < config.memory_words and 0 <= word <= WORD_MASK):
+                raise ExecutionError(
+                    f"memory word {address} = {word}: machine '{config.name}' has the words 0 to "
+                    f"{config.memory_words - 1}, each from 0 to {WORD_MASK}"
+                )
         self.launch = launch
         self.state = State(config)
         for address, word in launch.memory.items():
