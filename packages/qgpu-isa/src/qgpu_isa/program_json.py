@@ -63,9 +63,8 @@ def dict_to_image(data: Any) -> ProgramImage:
         where = f"blocks[{index}]"
         slots = {}
         for name, code in _get(entry, "slots", dict, where).items():
-            slots[_member(Slot, name, f"{where}.slots")] = _dict_to_slot(
-                code, f"{where}.slots.{name}"
-            )
+            slot = _member(Slot, name, f"{where}.slots")
+            slots[slot] = _dict_to_slot(code, f"{where}.slots.{name}")
         source = tuple(str(line) for line in entry.get("source", []))
         branch = _dict_to_branch(_get(entry, "branch", dict, where), f"{where}.branch")
         blocks.append(Block(slots, branch, source))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import dataclass, field, fields
 
 from qgpu_isa.canonical import operand_use
@@ -33,6 +34,9 @@ STATUS_WORDS = {
     "wait cta": Status.CTA,
     "exit": Status.EXIT,
 }
+_RESERVED = re.compile(r"p\d+|flag|exit|trap|wait")
+"""Words of a branch line, which cannot name a block."""
+
 _SLOT_NAMES = tuple(slot.name for slot in Slot)
 _STATEMENTS = (*_SLOT_NAMES, "branch", "block", ".machine", ".program")
 
@@ -154,7 +158,7 @@ class _Assembler:
         if label[0].isdigit():
             if label != str(index):
                 raise line.error(f"block '{label}' is out of order; expected block {index}")
-        elif not label.isidentifier():
+        elif not label.isidentifier() or _RESERVED.fullmatch(label):
             raise line.error(f"expected the block's number or name, found '{label}'")
         line.expect(":")
         block = _OpenBlock(line, label)
@@ -317,7 +321,9 @@ def _branch(line: ListingLine) -> tuple[Branch, _Target, _Target]:
 def _target(line: ListingLine, *, trap: bool) -> _Target:
     if line.accept("exit"):
         return _Target("0", Status.EXIT)
-    if trap and line.accept("trap"):
+    if line.accept("trap"):
+        if not trap:
+            raise line.error("only lanes that take the branch can trap; negate the condition")
         return _Target("0", Status.RUN, trap=True)
     status = Status.RUN
     if line.accept("wait"):
