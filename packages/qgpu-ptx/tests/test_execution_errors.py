@@ -133,6 +133,12 @@ def test_launches_that_do_not_fit(
         run_ptx(module, *launch)  # type: ignore[arg-type]
 
 
+def test_a_small_parameter_holds_no_pointer() -> None:
+    text = ".version 7.0\n.target sm_75\n.address_size 64\n.entry k(.param .u16 p) { ret; }"
+    with pytest.raises(d.LaunchError, match="cannot hold a pointer"):
+        run_ptx(parse_ptx(text), "k", 1, 1, [ARRAY])
+
+
 @pytest.mark.parametrize(("directive", "block"), [(".reqntid 32", 16), (".maxntid 8, 2", 17)])
 def test_launch_bounds_are_checked(directive: str, block: int) -> None:
     text = f".version 7.0\n.target sm_75\n.address_size 64\n.entry k() {directive} {{ ret; }}"

@@ -95,7 +95,8 @@ QGPU_DEVICE unsigned __umulhi(unsigned a, unsigned b) {
 }
 QGPU_DEVICE unsigned __byte_perm(unsigned a, unsigned b, unsigned s) {
     unsigned r;
-    __asm__("prmt.b32 %0, %1, %2, %3;" : "=r"(r) : "r"(a), "r"(b), "r"(s));
+    // CUDA reads three bits of each selector; prmt would take the fourth as "spread the sign".
+    __asm__("prmt.b32 %0, %1, %2, %3;" : "=r"(r) : "r"(a), "r"(b), "r"(s & 0x7777u));
     return r;
 }
 QGPU_DEVICE unsigned __funnelshift_l(unsigned lo, unsigned hi, unsigned n) {

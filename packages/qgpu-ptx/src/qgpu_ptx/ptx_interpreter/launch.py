@@ -172,6 +172,11 @@ def _pass_arguments(
                 )
             data = (int(arg) % limit).to_bytes(symbol.size, "little")
         else:
+            if symbol.size not in (4, 8):
+                raise LaunchError(
+                    f"{parameter.name} has {symbol.size} bytes and cannot hold a pointer",
+                    span=parameter.span,
+                )
             allocation = shared.get(id(arg)) or memory.allocate(
                 parameter.name, _buffer_bytes(arg, parameter)
             )

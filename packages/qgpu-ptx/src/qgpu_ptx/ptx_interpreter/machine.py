@@ -2,8 +2,8 @@
 
 Scheduling is deterministic. Within a warp, the lanes at the deepest call level and then at the
 smallest program counter run together, which reconverges divergent lanes by itself. A lane that
-has waited for STARVATION_LIMIT selections gets a turn, so that a lane that spins on a lock does not
-keep the owner of the lock from running. Warps take turns of QUANTUM instructions.
+has waited while others polled memory STARVATION_LIMIT times gets a turn, so that a lane that spins
+on a lock does not keep the owner of the lock from running. Warps take turns of QUANTUM instructions.
 """
 
 from __future__ import annotations
@@ -25,7 +25,9 @@ from qgpu_ptx.ptx_interpreter.memory import DeviceMemory
 
 WARP_SIZE = 32
 QUANTUM = 64
-STARVATION_LIMIT = 1024
+# A spinning lane must poll through an atomic or a volatile load; loops that do neither are left
+# to run together, however long they are.
+STARVATION_LIMIT = 16
 
 Dim3 = tuple[int, int, int]
 Writer = Callable[["Lane", int], None]
@@ -42,12 +44,16 @@ class LaneState(Enum):
 
 @dataclass(slots=True)
 class DecodedInstruction:
-    """An instruction ready to run; `guard` is (register index, value it must have)."""
+    """An instruction ready to run.
+
+    `guard` is (register index, value it must have); `polls` marks what a lane may spin on.
+    """
 
     node: ast.Instruction
     execute: Executor
     control: bool
     guard: tuple[int, int] | None
+    polls: bool = False
 
 
 @dataclass(slots=True)
@@ -154,7 +160,7 @@ class Warp:
         self.cta = cta
         self.index = index
         self.lanes: list[Lane] = []
-        self._selections = 0
+        self._polls = 0
 
     @property
     def runnable(self) -> bool:
@@ -171,8 +177,7 @@ class Warp:
 
     def _select(self, running: list[Lane]) -> tuple[list[Lane], int]:
         """The lanes to run, and the program counter at which others wait to join them."""
-        self._selections += 1
-        now = self._selections
+        now = self._polls
         oldest = min(running, key=lambda lane: lane.last_run)
         starved = now - oldest.last_run > STARVATION_LIMIT
         leader = oldest if starved else min(running, key=_priority)
@@ -212,6 +217,7 @@ class Warp:
                 if decoded.control:
                     for lane in group:
                         lane.pc = pc
+                self._polls += decoded.polls
                 if active:
                     decoded.execute(self, active)
             except ExecutionError as error:

@@ -220,7 +220,11 @@ class Program:
                     raise decoder.error("a guard is a predicate register", node.guard)
                 guard = (register.index, 0 if node.guard.negated else 1)
             execute = spec.decode(decoder, modifiers)
-            code.instructions.append(DecodedInstruction(node, execute, spec.control, guard))
+            polls = node.opcode in ("atom", "nanosleep") or (
+                node.opcode == "ld" and modifiers.get("order", "weak") != "weak"
+            )
+            decoded = DecodedInstruction(node, execute, spec.control, guard, polls)
+            code.instructions.append(decoded)
 
     def _flatten(
         self,

@@ -1,0 +1,283 @@
+"""Makes IR: emits operations into the current block, simplifying as it goes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from qgpu_isa.program import Status
+
+from qgpu_ptx.ir import (
+    EXIT,
+    WORD,
+    ZERO,
+    Address,
+    BasicBlock,
+    Edge,
+    Function,
+    Imm,
+    Op,
+    Origin,
+    Pred,
+    PredUse,
+    Reg,
+    Special,
+    Terminator,
+    Value,
+)
+from qgpu_ptx.simplify_op import COMPARES, simplify
+
+Condition = PredUse | bool
+"""A predicate operand, or a truth known when the kernel is lowered."""
+
+_INVERSE = {"seteq": "setne", "setlts": "setges", "setltu": "setgeu"}
+_INVERSE |= {value: key for key, value in _INVERSE.items()}
+
+
+@dataclass
+class _OpenBlock:
+    label: str
+    ops: list[Op] = field(default_factory=list)
+    terminator: Terminator | None = None
+    store_of: str | None = None
+
+
+class IrBuilder:
+    """Emits into one function; `origin` is stamped on every operation."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self.origin = Origin()
+        self._numbers = 0
+        self._labels = 0
+        self._blocks: list[_OpenBlock] = []
+        self._current = _OpenBlock("entry")
+        self._blocks.append(self._current)
+
+    # Registers and plain operations
+
+    def register(self) -> Reg:
+        """A fresh register."""
+        self._numbers += 1
+        return Reg(self._numbers)
+
+    def predicate(self) -> Pred:
+        """A fresh predicate."""
+        self._numbers += 1
+        return Pred(self._numbers)
+
+    def emit(self, op: Op) -> None:
+        """Appends an operation; code behind a jump is unreachable and dropped."""
+        if self._current.terminator is None:
+            self._current.ops.append(
+                Op(op.name, op.dst, op.a, op.b, op.pred, op.address, op.space, self.origin)
+            )
+
+    def op(self, name: str, a: Value, b: Value | int = ZERO) -> Value:
+        """The value of an operation."""
+        simple = simplify(name, a, Imm(b & WORD) if isinstance(b, int) else b)
+        if not isinstance(simple, tuple):
+            return simple
+        dst = self.register()
+        self.emit(Op(simple[0], dst, simple[1], simple[2]))
+        return dst
+
+    def add(self, a: Value, b: Value | int) -> Value:
+        return self.op("add", a, b)
+
+    def sub(self, a: Value, b: Value | int) -> Value:
+        return self.op("sub", a, b)
+
+    def and_(self, a: Value, b: Value | int) -> Value:
+        return self.op("and", a, b)
+
+    def or_(self, a: Value, b: Value | int) -> Value:
+        return self.op("or", a, b)
+
+    def xor(self, a: Value, b: Value | int) -> Value:
+        return self.op("xor", a, b)
+
+    def not_(self, a: Value) -> Value:
+        return self.op("xor", a, WORD)
+
+    def shl(self, a: Value, b: Value | int) -> Value:
+        return self.op("shl", a, b)
+
+    def shr(self, a: Value, b: Value | int) -> Value:
+        return self.op("shr", a, b)
+
+    def sar(self, a: Value, b: Value | int) -> Value:
+        return self.op("sar", a, b)
+
+    def assign(self, dst: Reg, value: Value) -> None:
+        """Sets a register that may be set elsewhere too."""
+        self.emit(Op("mov", dst, value))
+
+    # Predicates
+
+    def compare(self, name: str, a: Value, b: Value | int) -> Condition:
+        """The truth of a comparison (`seteq` ... `setgeu`)."""
+        simple = simplify(name, a, Imm(b & WORD) if isinstance(b, int) else b)
+        if isinstance(simple, Imm):
+            return bool(simple.value)
+        assert isinstance(simple, tuple)
+        dst = self.predicate()
+        self.emit(Op(simple[0], dst, simple[1], simple[2]))
+        return PredUse(dst)
+
+    def flag(self, name: str, a: Value, b: Value | int) -> Value:
+        """A comparison as a word, 0 or 1."""
+        return self.op(name, a, b)
+
+    def word(self, condition: Condition) -> Value:
+        """A condition as a word, 0 or 1."""
+        return self.select(condition, Imm(1), ZERO)
+
+    def select(self, condition: Condition, a: Value, b: Value) -> Value:
+        """a where the condition holds, b elsewhere."""
+        if isinstance(condition, bool):
+            return a if condition else b
+        if a == b:
+            return a
+        dst = self.register()
+        self.emit(Op("sel", dst, a, b, condition))
+        return dst
+
+    def nonzero(self, word: Value) -> Condition:
+        """Whether a word differs from 0."""
+        return self.compare("setne", word, 0)
+
+    def invert(self, condition: Condition) -> Condition:
+        return not condition if isinstance(condition, bool) else ~condition
+
+    def both(self, p: Condition, q: Condition) -> Condition:
+        """p and q."""
+        for first, second in ((p, q), (q, p)):
+            if isinstance(first, bool):
+                return second if first else False
+        assert isinstance(p, PredUse)
+        return self.nonzero(self.select(p, self.word(q), ZERO)) if p != q else p
+
+    def either(self, p: Condition, q: Condition) -> Condition:
+        """p or q."""
+        return self.invert(self.both(self.invert(p), self.invert(q)))
+
+    def differ(self, p: Condition, q: Condition) -> Condition:
+        """p exclusive-or q."""
+        for first, second in ((p, q), (q, p)):
+            if isinstance(first, bool):
+                return self.invert(second) if first else second
+        return self.compare("setne", self.word(p), self.word(q))
+
+    def assign_predicate(self, dst: Pred, condition: Condition) -> None:
+        """Sets a predicate that may be set elsewhere too."""
+        if isinstance(condition, bool):
+            self.emit(Op("seteq" if condition else "setne", dst, ZERO, ZERO))
+        else:
+            self.emit(Op("setp", dst, pred=condition))
+
+    # Memory
+
+    def load(self, address: Value, offset: int = 0, space: str = "") -> Reg:
+        """The word at a byte address."""
+        dst = self.register()
+        where = Address("add", address, Imm(offset & WORD))
+        self.emit(Op("ld", dst, address=where, space=space))
+        return dst
+
+    def store(
+        self, address: Value, data: Value, offset: int = 0, space: str = "",
+        guard: PredUse | None = None,
+    ) -> None:  # fmt: skip
+        """Stores a word."""
+        where = Address("add", address, Imm(offset & WORD))
+        self.emit(Op("st", None, b=data, pred=guard, address=where, space=space))
+
+    def load_exclusive(self, address: Value, space: str = "") -> Reg:
+        """Ends the block with an `ldx`: what follows, up to `finish_exclusive`, is its store."""
+        load = self.label("atomic")
+        store = self.label("store")
+        self.jump(load)
+        self.place(load)
+        dst = self.register()
+        self.emit(Op("ldx", dst, address=Address("add", address, ZERO), space=space))
+        self.jump(store)
+        self.place(store)
+        self._current.store_of = load
+        return dst
+
+    def finish_exclusive(self) -> None:
+        """Ends the atomic step."""
+        after = self.label("after")
+        self.jump(after)
+        self.place(after)
+
+    # Control flow
+
+    def label(self, hint: str) -> str:
+        """A fresh block label."""
+        self._labels += 1
+        return f"{hint}.{self._labels}"
+
+    def place(self, label: str) -> None:
+        """Starts a block; control falls into it from the block before."""
+        self.jump(label)
+        self._current = _OpenBlock(label)
+        self._blocks.append(self._current)
+
+    def _terminate(self, terminator: Terminator) -> None:
+        if self._current.terminator is None:
+            self._current.terminator = terminator
+
+    def jump(self, label: str, status: Status = Status.RUN) -> None:
+        self._terminate(Terminator(Edge(label, status), origin=self.origin))
+
+    def branch(self, condition: Condition, taken: str, otherwise: str) -> None:
+        """Goes to one of two blocks."""
+        if isinstance(condition, bool):
+            self.jump(taken if condition else otherwise)
+        else:
+            edges = Edge(taken), Edge(otherwise)
+            self._terminate(Terminator(edges[0], condition, edges[1], origin=self.origin))
+
+    def exit(self) -> None:
+        self._terminate(Terminator(EXIT, origin=self.origin))
+
+    def trap(self) -> None:
+        self._terminate(Terminator(EXIT, trap=True, origin=self.origin))
+
+    def barrier(self, status: Status) -> None:
+        """Waits for the warp or the CTA."""
+        after = self.label("barrier")
+        self.jump(after, status)
+        self.place(after)
+
+    def skip_unless(self, condition: Condition) -> str:
+        """Starts code that runs where the condition holds; give the label to `place` behind it."""
+        then, after = self.label("then"), self.label("endif")
+        self.branch(condition, then, after)
+        self.place(then)
+        return after
+
+    def finish(self) -> Function:
+        """The function, every open end an exit."""
+        self.exit()
+        blocks = []
+        for block in self._blocks:
+            assert block.terminator is not None
+            blocks.append(
+                BasicBlock(block.label, tuple(block.ops), block.terminator, block.store_of)
+            )
+        return Function(self.name, tuple(blocks))
+
+
+def inverse_compare(name: str) -> str:
+    """The comparison that holds where `name` does not."""
+    return _INVERSE[name]
+
+
+def thread_number() -> Value:
+    """The thread's linear number in its CTA."""
+    return Special.TID
+
+
+__all__ = ["COMPARES", "Condition", "IrBuilder", "inverse_compare", "thread_number"]
