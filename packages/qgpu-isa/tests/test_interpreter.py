@@ -72,7 +72,7 @@ def test_registers_and_predicates_are_read_before_the_block() -> None:
         block 1:
           A1 add r1, #1 -> r3 @p0
           A2 sel #5, zero, !p0 -> r4
-          branch p0 ? exit : trap
+          branch !p0 ? trap : exit
         """,
     )
     assert register(machine, 2) == [1] * 8
