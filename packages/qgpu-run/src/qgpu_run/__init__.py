@@ -1,0 +1,1 @@
+"""Launches CUDA kernels on a merged qgpu model."""

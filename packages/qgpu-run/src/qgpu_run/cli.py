@@ -1,0 +1,189 @@
+"""qgpu-run: launch kernels on a merged model."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Callable
+from functools import wraps
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+from qgpu_isa.errors import QgpuError
+from qgpu_isa.machine_config import PROFILES, MachineConfig
+from qgpu_isa.machine_config import profile as profile_config
+
+from qgpu_run.launch import MAX_TOKENS
+
+if TYPE_CHECKING:
+    from qgpu_run.engines.engine import Engine
+    from qgpu_run.launch_request import LaunchRequest
+
+DEFAULT_PROFILE = "default"
+
+
+def _reports_errors(command: Callable[..., int]) -> Callable[..., None]:
+    """Turns a command's errors into one message and an exit status."""
+
+    @wraps(command)
+    def run(*args: Any, **kwargs: Any) -> None:
+        from qgpu_ptx.diagnostics import QgpuPtxError
+
+        try:
+            status = command(*args, **kwargs)
+        except QgpuError as error:
+            click.echo(f"error: {error}", err=True)
+            status = error.exit_code
+        except QgpuPtxError as error:
+            click.echo(error.render(), err=True)
+            status = 2
+        sys.exit(status)
+
+    return run
+
+
+@click.group(context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(package_name="qgpu-run")
+def main() -> None:
+    """Launch CUDA kernels on a language model."""
+
+
+@main.command()
+@click.argument("file", type=click.Path(path_type=Path))
+@click.option("--spec", type=click.Path(path_type=Path), help="Launch spec; default: FILE's .toml.")
+@click.option("--kernel", help="Entry to run, where FILE has several.")
+@click.option("--grid", help="CTAs, as in 4 or 2,2.")
+@click.option("--block", help="Threads of a CTA, as in 16 or 4,4.")
+@click.option("--arg", "arguments", multiple=True, help="NAME[:TYPE]=VALUE, see below.")
+@click.option("--profile", type=click.Choice(list(PROFILES)), help="Machine; default: default.")
+@click.option("--model", type=click.Path(path_type=Path), help="Merged checkpoint folder.")
+@click.option(
+    "--engine", type=click.Choice(["transformers", "interpreter"]), default="transformers"
+)
+@click.option("--device", default="cpu", show_default=True, help="Device of the model.")
+@click.option("--check", is_flag=True, help="Compare every token with the interpreter's.")
+@click.option("--verify", is_flag=True, help="Compare by teacher forcing, at prefill speed.")
+@click.option("--max-tokens", type=click.IntRange(1), default=MAX_TOKENS, show_default=True)
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+@_reports_errors
+def launch(
+    file: Path,
+    spec: Path | None,
+    kernel: str | None,
+    grid: str | None,
+    block: str | None,
+    arguments: tuple[str, ...],
+    profile: str | None,
+    model: Path | None,
+    engine: str,
+    device: str,
+    check: bool,
+    verify: bool,
+    max_tokens: int,
+    as_json: bool,
+) -> int:
+    """Launch FILE: a .cu or .ptx kernel, a program image (.json) or a listing.
+
+    A VALUE is a number, a list (1,2,3), zeros(N) or a .npy file; a TYPE is s32, u8* and the like.
+    With a launch spec, arguments replace the spec's; without one they are the kernel's, in
+    order, and all arrays are read back. For images and listings NAME is a word address.
+
+    Exits with 0 if all is well, 1 on a fault, a difference or an unexpected result, 2 on wrong
+    input.
+    """
+    from qgpu_run.kernel_to_launch import KernelOptions
+    from qgpu_run.run_request import run_request
+
+    options = KernelOptions(spec, kernel, grid, block, arguments)
+    request = _request(file, options, _machine(profile, model, engine, file))
+    made = _engine(engine, request.launch.config, profile, model, device)
+    outcome = run_request(
+        request,
+        made,
+        check=check,
+        verify=verify,
+        max_tokens=max_tokens,
+        on_token=_token_counter(),
+    )
+    outcome.baseline_tokens = request.baseline_tokens
+    click.echo(json.dumps(outcome.to_dict()) if as_json else outcome.to_text())
+    return outcome.status
+
+
+def _machine(
+    profile: str | None, model: Path | None, engine: str, file: Path
+) -> MachineConfig | None:
+    """The machine to lower for; None where the file itself says it."""
+    from qgpu_run.errors import RequestError
+    from qgpu_run.kernel_to_launch import is_image_file
+
+    if model is not None and engine == "transformers":
+        from qgpu_run.load_model import read_manifest
+
+        config = read_manifest(model).config
+        if profile is not None and profile_config(profile) != config:
+            raise RequestError(f"{model} computes machine '{config.name}', not '{profile}'")
+        return config
+    if profile is None and is_image_file(file):
+        return None
+    return profile_config(profile or DEFAULT_PROFILE)
+
+
+def _request(file: Path, options: Any, config: MachineConfig | None) -> LaunchRequest:
+    from qgpu_run.errors import RequestError
+    from qgpu_run.kernel_to_launch import (
+        image_to_request,
+        is_image_file,
+        kernel_to_request,
+        read_image,
+    )
+
+    if not file.is_file():
+        raise RequestError(f"there is no file {file}")
+    if not is_image_file(file):
+        assert config is not None
+        return kernel_to_request(file, options, config)
+    image = read_image(file)
+    if config is not None and config != image.config:
+        raise RequestError(f"{file} is for machine '{image.config.name}', not for '{config.name}'")
+    return image_to_request(image, options)
+
+
+def _engine(
+    name: str, config: MachineConfig, profile: str | None, model: Path | None, device: str
+) -> Engine:
+    if name == "interpreter":
+        from qgpu_run.engines.interpreter_engine import InterpreterEngine
+
+        return InterpreterEngine(config)
+    from qgpu_run.errors import RequestError
+    from qgpu_run.load_model import ensure_model, load_model
+
+    if model is None:
+        if PROFILES.get(profile or config.name) != config:
+            raise RequestError(f"machine '{config.name}' is no profile: give --model")
+        model = ensure_model(profile or config.name)
+    click.echo(f"loading {model}", err=True)
+    loaded = load_model(model, device=device)
+    from qgpu_run.engines.transformers_engine import TransformersEngine
+
+    return TransformersEngine(loaded)
+
+
+def _token_counter() -> Callable[[int, int], None] | None:
+    """Shows the number of decoded tokens while they come, on a terminal."""
+    if not sys.stderr.isatty():
+        return None
+    count = 0
+
+    def show(cta: int, token: int) -> None:
+        nonlocal count
+        count += 1
+        click.echo(f"\r{count} tokens", nl=False, err=True)
+
+    return show
+
+
+if __name__ == "__main__":
+    main()

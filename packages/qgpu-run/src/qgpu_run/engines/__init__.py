@@ -1,0 +1,5 @@
+"""Engines: what executes the tokens of a launch."""
+
+from qgpu_run.engines.engine import Engine, Prediction
+
+__all__ = ["Engine", "Prediction"]

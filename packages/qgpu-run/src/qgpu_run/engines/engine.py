@@ -1,0 +1,48 @@
+"""What an engine is: something that reads tokens and says which token comes next."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple, Protocol
+
+from qgpu_isa.machine_config import MachineConfig
+
+
+class Prediction(NamedTuple):
+    """The greedy choice after a token.
+
+    Attributes:
+        token: id in the machine's vocabulary; `-1 - t` if text token t of the model won.
+        margin: how far the winner's logit is above the second, in bf16 steps of the winner's.
+    """
+
+    token: int
+    margin: float
+
+
+class Engine(Protocol):
+    """Executes one launch at a time; tokens are ids of the machine's vocabulary.
+
+    The host calls `reset`, then `feed` with setup records and, one by one, the tokens that the
+    engine itself chose. It computes no value and takes no decision.
+    """
+
+    @property
+    def name(self) -> str:
+        """Name, as in `--engine`."""
+
+    @property
+    def config(self) -> MachineConfig:
+        """The machine."""
+
+    def reset(self) -> None:
+        """Forgets everything: the next token is the first."""
+
+    def feed(self, tokens: Sequence[int]) -> Prediction:
+        """Reads tokens (at least one) and predicts the next."""
+
+    def score(self, tokens: Sequence[int], first: int) -> list[Prediction]:
+        """Reads all tokens; the predictions after each from index `first` on."""
+
+    def read_memory(self) -> list[int]:
+        """The words of memory; a word never written is 0."""

@@ -1,0 +1,122 @@
+"""The reference interpreter behind the Engine protocol.
+
+It sees what the model sees, tokens and nothing else: it reads the program, memory and CTA out of
+the setup records. So a launch on it also shows that the records say everything.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from qgpu_isa.encoding import ROM_PARTS, decode_block
+from qgpu_isa.errors import TokenError
+from qgpu_isa.interpreter import Launch, Machine, StepRecord
+from qgpu_isa.machine_config import MachineConfig
+from qgpu_isa.program import ProgramImage
+from qgpu_isa.vocabulary import Token, TokenClass, vocabulary
+
+from qgpu_run.engines.engine import Prediction
+
+
+class InterpreterEngine:
+    """Runs launches on the reference interpreter."""
+
+    name = "interpreter"
+
+    def __init__(self, config: MachineConfig) -> None:
+        self.config = config
+        self._vocab = vocabulary(config)
+        self.reset()
+
+    def reset(self) -> None:
+        """Forgets everything."""
+        config = self.config
+        self._rom = [[0] * ROM_PARTS for _ in range(config.rom_blocks)]
+        self._memory: dict[int, int] = {}
+        self._machine: Machine | None = None
+        self._steps: Iterator[StepRecord] | None = None
+        self._record: Token | None = None
+        self._chunk = 0
+        self._cta = 0
+        self._mask = config.full_mask
+        self._threads = 0
+        self._next = Token(TokenClass.END)
+
+    def feed(self, tokens: Sequence[int]) -> Prediction:
+        """Reads tokens; the prediction is what the interpreter writes next."""
+        for token_id in tokens:
+            self._read(self._vocab.decode(token_id))
+        return Prediction(self._vocab.encode(self._next), float("inf"))
+
+    def score(self, tokens: Sequence[int], first: int) -> list[Prediction]:
+        """The predictions after each token from index `first` on."""
+        predictions = [self.feed([token]) for token in tokens]
+        return predictions[first:]
+
+    def read_memory(self) -> list[int]:
+        """The words of memory."""
+        if self._machine is None:
+            return [self._memory.get(a, 0) for a in range(self.config.memory_words)]
+        return list(self._machine.state.memory)
+
+    def _read(self, token: Token) -> None:
+        if self._steps is not None:
+            self._follow(token)
+            return
+        match token.cls:
+            case TokenClass.RAW:
+                self._continue(token.values[0])
+            case TokenClass.MASK:
+                self._mask = token.values[0]
+            case TokenClass.INIT:
+                self._threads += self._take_mask().bit_count()
+            case TokenClass.EXEC:
+                self._take_mask()
+                self._start()
+            case TokenClass.PROG | TokenClass.MEM | TokenClass.CTA:
+                self._record, self._chunk = token, 0
+                if token.cls is TokenClass.CTA:
+                    self._cta = self._threads = 0
+            case TokenClass.END:
+                pass
+            case _:
+                raise TokenError(f"{token} is not a setup record")
+
+    def _take_mask(self) -> int:
+        mask, self._mask = self._mask, self.config.full_mask
+        return mask
+
+    def _continue(self, bits: int) -> None:
+        config, record = self.config, self._record
+        if record is None:
+            raise TokenError("a RAW token without a record")
+        low = self._chunk * config.payload_bits
+        self._chunk += 1
+        if record.cls is TokenClass.CTA:
+            self._cta |= bits << low
+        elif record.cls is TokenClass.MEM:
+            self._memory[record.values[0]] = self._memory.get(record.values[0], 0) | bits << low
+        else:
+            block, number = record.values
+            part, chunk = divmod(number, config.chunks_per_slot)
+            self._rom[block][part] |= bits << (chunk * config.chunk_bits + low)
+
+    def _start(self) -> None:
+        if self._machine is None:
+            blocks = tuple(decode_block(tuple(rows)) for rows in self._rom)
+            image = ProgramImage(self.config, blocks, "tokens")
+            self._machine = Machine(Launch(image, self._memory, threads=self._threads))
+        self._machine.start_cta(self._cta)
+        self._steps = self._machine.decode(self._cta)
+        self._next = next(self._steps).token
+
+    def _follow(self, token: Token) -> None:
+        """A decoded token is fed back; any other than the one predicted ends the agreement."""
+        if token != self._next:
+            raise TokenError(f"the interpreter wrote {self._next}, it was fed {token}")
+        assert self._steps is not None
+        following = next(self._steps, None)
+        if following is None:
+            self._steps = None
+        else:
+            self._next = following.token

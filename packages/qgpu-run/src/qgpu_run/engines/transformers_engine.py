@@ -1,0 +1,110 @@
+"""The reference engine: transformers' own Qwen3.5 classes, unmodified, greedy, bf16.
+
+Setup records go through the model several at a time (chunked prefill, also on top of an existing
+cache, between CTAs); decoded tokens go through one by one. The winner is the largest of all
+logits, text and GPU tokens alike.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import torch
+from qgpu_isa.machine_config import MachineConfig
+
+from qgpu_run.engines.engine import Prediction
+from qgpu_run.load_model import LoadedModel
+
+PREFILL_TOKENS = 256
+"""Tokens of one forward pass; bounds the memory of activations and logits."""
+
+BF16_MANTISSA_BITS = 8
+"""Significant bits of bf16, the hidden one included."""
+
+Progress = Callable[[int], None]
+
+
+class TransformersEngine:
+    """Runs launches on a merged checkpoint."""
+
+    name = "transformers"
+
+    def __init__(self, loaded: LoadedModel, *, progress: Progress | None = None) -> None:
+        self.config: MachineConfig = loaded.config
+        self._model = loaded.model
+        self._offset = loaded.token_offset
+        self._memory = loaded.memory
+        self._progress = progress
+        self._cache: Any = None
+        # transformers called the argument past_key_values before 5.24.
+        parameters = inspect.signature(loaded.model.forward).parameters
+        self._cache_name = "cache" if "cache" in parameters else "past_key_values"
+
+    def reset(self) -> None:
+        """Drops the cache."""
+        self._cache = None
+
+    def feed(self, tokens: Sequence[int]) -> Prediction:
+        """Reads tokens and takes the argmax of all logits after the last."""
+        return self._forward(tokens, len(tokens) - 1)[0]
+
+    def score(self, tokens: Sequence[int], first: int) -> list[Prediction]:
+        """Reads all tokens by chunked prefill; predictions after each from `first` on."""
+        return self._forward(tokens, first)
+
+    def _forward(self, tokens: Sequence[int], first: int) -> list[Prediction]:
+        predictions: list[Prediction] = []
+        device = self._model.device
+        for start in range(0, len(tokens), PREFILL_TOKENS):
+            piece = tokens[start : start + PREFILL_TOKENS]
+            skip = max(0, first - start)
+            wanted = skip < len(piece)
+            # A tensor picks the positions whose logits are computed; the least is one.
+            keep = torch.arange(skip, len(piece), device=device) if wanted else 1
+            ids = torch.tensor([piece], device=device) + self._offset
+            past = {} if self._cache is None else {self._cache_name: self._cache}
+            with torch.inference_mode():
+                output = self._model(ids, use_cache=True, logits_to_keep=keep, **past)
+            self._cache = output[self._cache_name]
+            if wanted:
+                predictions += self._choose(output.logits[0])
+            if self._progress is not None:
+                self._progress(len(piece))
+        return predictions
+
+    def _choose(self, logits: torch.Tensor) -> list[Prediction]:
+        best = logits.topk(2, dim=-1).values.float()
+        margins = (best[:, 0] - best[:, 1]) / bf16_step(best[:, 0])
+        # topk leaves open which of two equal logits is first; argmax is what greedy decoding does.
+        winners = logits.argmax(dim=-1)
+        pairs = zip(winners.tolist(), margins.tolist(), strict=True)
+        return [Prediction(i - self._offset if i >= self._offset else -1 - i, m) for i, m in pairs]
+
+    def read_memory(self) -> list[int]:
+        """The words of memory, out of the recurrent states that hold them."""
+        config, memory = self.config, self._memory
+        words = [0] * config.memory_words
+        if self._cache is None:
+            return words
+        columns = int(memory["columns"])
+        rows_per_head = int(memory["rows_per_head"])
+        weights = 1 << torch.arange(columns, dtype=torch.int64)
+        for bank, groups in enumerate(memory["banks"]):
+            for group, (layer, head) in enumerate(groups):
+                state = self._cache.layers[layer].recurrent_states[0]
+                if state is None:
+                    continue
+                bits = (state[0, head, :rows_per_head, :columns] > 0).cpu().long()
+                for row, word in enumerate((bits * weights).sum(-1).tolist()):
+                    address = (group * rows_per_head + row) * config.lanes + bank
+                    if address < config.memory_words:
+                        words[address] = word
+        return words
+
+
+def bf16_step(values: torch.Tensor) -> torch.Tensor:
+    """Distance from each value to the next bf16 of larger size."""
+    _, exponent = torch.frexp(values.float())
+    return torch.ldexp(torch.ones_like(values), exponent - BF16_MANTISSA_BITS)

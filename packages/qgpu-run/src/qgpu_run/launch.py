@@ -1,0 +1,161 @@
+"""A launch: the host writes setup records, the engine decodes until the end.
+
+The host computes no value and takes no decision: it sends the records of `launch_tokens` and of
+`cta_tokens`, then feeds each token that the engine chose back to it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from qgpu_isa.interpreter import Launch, launch_tokens
+from qgpu_isa.interpreter.machine import cta_tokens, pass_mask
+from qgpu_isa.vocabulary import Fault, Token, TokenClass, Vocabulary, vocabulary
+
+from qgpu_run.engines.engine import Engine
+from qgpu_run.errors import ForeignTokenError, KernelFaultError, RequestError, TokenLimitError
+
+MAX_TOKENS = 100_000
+
+OnToken = Callable[[int, int], None]
+"""Called with the CTA and each decoded token, before the token is fed back."""
+
+
+@dataclass(frozen=True)
+class LaunchTrace:
+    """The tokens of a launch that ended.
+
+    Attributes:
+        setup_tokens: how many tokens the host wrote.
+        ctas: the decoded tokens of each CTA, up to and including END.
+        min_margin: smallest distance of a chosen token's logit from the second, in bf16 steps.
+    """
+
+    setup_tokens: int
+    ctas: tuple[tuple[int, ...], ...]
+    min_margin: float
+
+    @property
+    def decoded_tokens(self) -> int:
+        """How many tokens the engine wrote."""
+        return sum(len(tokens) for tokens in self.ctas)
+
+
+def setup_tokens(launch: Launch, cta: int) -> list[int]:
+    """The tokens that the host writes before a CTA; before CTA 0, program and memory as well."""
+    encode = vocabulary(launch.config).encode
+    tokens = launch_tokens(launch) if cta == 0 else []
+    return [encode(t) for t in tokens + cta_tokens(launch.config, launch.threads, cta)]
+
+
+def run_on_engine(
+    launch: Launch,
+    engine: Engine,
+    *,
+    max_tokens: int = MAX_TOKENS,
+    on_token: OnToken | None = None,
+) -> LaunchTrace:
+    """Runs a launch to its end.
+
+    Raises:
+        RequestError: the engine is another machine than the launch's.
+        TokenLimitError: more than `max_tokens` tokens were decoded.
+        KernelFaultError: the kernel faulted; names cause, place and source.
+        ForeignTokenError: the engine chose a token that is not the machine's.
+    """
+    check_machine(launch, engine)
+    vocab = vocabulary(launch.config)
+    end = vocab.encode(Token(TokenClass.END))
+    faults = vocab.range_of(TokenClass.FAULT)
+    engine.reset()
+    written = decoded = 0
+    margin = float("inf")
+    ctas: list[tuple[int, ...]] = []
+    carry: list[int] = []
+    for cta in range(launch.ctas):
+        setup = setup_tokens(launch, cta)
+        written += len(setup)
+        prediction = engine.feed(carry + setup)
+        tokens: list[int] = []
+        while True:
+            token, step = prediction
+            tokens.append(token)
+            decoded += 1
+            margin = min(margin, step)
+            if on_token is not None:
+                on_token(cta, token)
+            if token < 0:
+                raise ForeignTokenError(
+                    f"after {decoded - 1} tokens the model wrote text token {-1 - token}"
+                )
+            if token == end:
+                break
+            if token in faults:
+                raise KernelFaultError(describe_fault(launch, cta, tokens))
+            if decoded >= max_tokens:
+                raise TokenLimitError(
+                    f"the kernel wrote {max_tokens} tokens and did not end; "
+                    "raise --max-tokens if it is not an endless loop"
+                )
+            prediction = engine.feed([token])
+        ctas.append(tuple(tokens))
+        carry = [end]
+    return LaunchTrace(written, tuple(ctas), margin)
+
+
+def check_machine(launch: Launch, engine: Engine) -> None:
+    """Raises RequestError when an engine is not the machine that a launch was made for."""
+    if engine.config != launch.config:
+        raise RequestError(
+            f"the program is for machine '{launch.config.name}', "
+            f"the model computes machine '{engine.config.name}'"
+        )
+
+
+@dataclass(frozen=True)
+class Place:
+    """The execution that was running when a token was written."""
+
+    block: int
+    pass_: int
+    mask: int
+
+
+def place_of_last(vocab: Vocabulary, launch: Launch, tokens: list[int]) -> Place:
+    """The execution that decoded tokens of one CTA end in."""
+    full = launch.config.full_mask
+    place = Place(0, 0, pass_mask(launch.config, launch.threads, 0))
+    mask = full
+    for token_id in tokens[:-1]:
+        token = vocab.decode(token_id)
+        if token.cls is TokenClass.MASK:
+            mask = token.values[0]
+        elif token.cls is TokenClass.EXEC:
+            place = Place(token.values[0], token.values[1], mask)
+            mask = full
+    return place
+
+
+FAULT_TEXT = {
+    Fault.OUT_OF_RANGE: "memory access out of range",
+    Fault.MISALIGNED: "misaligned memory access",
+    Fault.TRAP: "trap",
+}
+
+
+def describe_fault(launch: Launch, cta: int, tokens: list[int]) -> str:
+    """One message on a CTA's tokens that end in FAULT: cause, place, source lines."""
+    vocab = vocabulary(launch.config)
+    cause = Fault(vocab.decode(tokens[-1]).values[0])
+    place = place_of_last(vocab, launch, tokens)
+    lanes = launch.config.lanes
+    first = place.pass_ * lanes
+    active = [first + i for i in range(lanes) if place.mask >> i & 1]
+    lines = [
+        f"{launch.image.name}: {FAULT_TEXT[cause]} in block {place.block}, pass {place.pass_}, "
+        f"CTA {cta} (threads {', '.join(map(str, active))})"
+    ]
+    if place.block < len(launch.image.blocks):
+        lines += [f"  at {line}" for line in launch.image.blocks[place.block].source]
+    return "\n".join(lines)

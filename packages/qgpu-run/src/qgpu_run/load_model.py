@@ -1,0 +1,159 @@
+"""Loads a merged checkpoint, and builds the default one when it is missing."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from qgpu_isa.errors import ConfigError
+from qgpu_isa.machine_config import MachineConfig
+from qgpu_isa.vocabulary import vocabulary
+
+from qgpu_run.errors import ModelError
+
+QGPU_FORMAT = 1
+
+
+@dataclass(frozen=True)
+class ModelManifest:
+    """The `qgpu` section of a merged checkpoint's config.
+
+    Attributes:
+        path: the checkpoint folder.
+        config: the machine that the weights compute.
+        token_offset: id of the machine's token 0 in the model's vocabulary.
+        memory: where the words of memory lie: columns, rows_per_head and, per bank, the
+            (layer, head) of each group of rows.
+        digest: identity of the circuit.
+    """
+
+    path: Path
+    config: MachineConfig
+    token_offset: int
+    memory: dict[str, Any]
+    digest: str
+
+
+@dataclass(frozen=True)
+class LoadedModel:
+    """A model ready to run, and what its manifest says."""
+
+    model: Any
+    manifest: ModelManifest
+
+    @property
+    def config(self) -> MachineConfig:
+        return self.manifest.config
+
+    @property
+    def token_offset(self) -> int:
+        return self.manifest.token_offset
+
+    @property
+    def memory(self) -> dict[str, Any]:
+        return self.manifest.memory
+
+
+def read_manifest(path: Path) -> ModelManifest:
+    """The manifest of a checkpoint folder; reads no weights.
+
+    Raises:
+        ModelError: the folder is no merged checkpoint of this format.
+    """
+    config_path = path / "config.json"
+    try:
+        config = json.loads(config_path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        raise ModelError(f"{path} is not a checkpoint folder: it has no config.json") from None
+    except (OSError, ValueError) as error:
+        raise ModelError(f"cannot read {config_path}: {error}") from None
+    section = config.get("qgpu") if isinstance(config, dict) else None
+    if not isinstance(section, dict):
+        raise ModelError(
+            f"{path} is not a merged qgpu model: its config has no qgpu section; "
+            "make one with `qgpu-merge build`"
+        )
+    if section.get("format") != QGPU_FORMAT:
+        raise ModelError(
+            f"{path} has qgpu format {section.get('format')!r}; "
+            f"this version reads format {QGPU_FORMAT}"
+        )
+    try:
+        machine = MachineConfig(**section["machine"])
+        manifest = ModelManifest(
+            path,
+            machine,
+            int(section["token_offset"]),
+            dict(section["memory"]),
+            str(section["digest"]),
+        )
+        _check_memory(manifest)
+    except (KeyError, TypeError, ValueError, ConfigError) as error:
+        raise ModelError(f"{path}: the qgpu section of config.json is wrong: {error}") from None
+    wanted = manifest.token_offset + vocabulary(machine).size
+    if config.get("vocab_size") != wanted:
+        raise ModelError(
+            f"{path} has {config.get('vocab_size')} tokens, machine '{machine.name}' of this "
+            f"version needs {wanted}: it was built by another version; build it again"
+        )
+    return manifest
+
+
+def _check_memory(manifest: ModelManifest) -> None:
+    config, memory = manifest.config, manifest.memory
+    banks, rows = memory["banks"], int(memory["rows_per_head"])
+    if len(banks) != config.lanes:
+        raise ValueError(f"{len(banks)} memory banks for {config.lanes} lanes")
+    if any(len(groups) * rows * config.lanes < config.memory_words for groups in banks):
+        raise ValueError("the memory banks hold too few words")
+
+
+def load_model(path: Path, *, device: str = "cpu") -> LoadedModel:
+    """Loads a merged checkpoint in bf16 through transformers.
+
+    Raises:
+        ModelError: it is foreign, incomplete or damaged.
+    """
+    manifest = read_manifest(path)
+    import torch
+    from safetensors import SafetensorError
+    from transformers import AutoModelForCausalLM
+    from transformers.utils import logging
+
+    quiet: Any = logging
+    quiet.set_verbosity_error()
+    quiet.disable_progress_bar()
+    loader: Any = AutoModelForCausalLM
+    try:
+        model, info = loader.from_pretrained(
+            path, dtype=torch.bfloat16, output_loading_info=True, local_files_only=True
+        )
+    except (SafetensorError, OSError, ValueError, RuntimeError, KeyError) as error:
+        raise ModelError(f"{path} cannot be loaded, it is damaged or incomplete: {error}") from None
+    for kind in ("missing_keys", "unexpected_keys", "mismatched_keys"):
+        if info.get(kind):
+            names = ", ".join(sorted(map(str, info[kind]))[:3])
+            raise ModelError(f"{path} is incomplete: {kind.replace('_', ' ')}: {names}")
+    try:
+        model = model.to(device).eval()
+    except (RuntimeError, AssertionError) as error:
+        raise ModelError(f"cannot use device '{device}': {str(error).splitlines()[0]}") from None
+    return LoadedModel(model, manifest)
+
+
+def ensure_model(profile: str) -> Path:
+    """The merged checkpoint of a profile in the cache ($QGPU_CACHE), built now if it is missing.
+
+    Raises:
+        ModelError: the build failed; its own message has been shown.
+    """
+    command = [sys.executable, "-m", "qgpu_merge.cli", "build", "--profile", profile]
+    done = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=False)
+    lines = done.stdout.strip().splitlines()
+    if done.returncode or not lines:
+        raise ModelError(f"cannot build the model of machine '{profile}' (`qgpu-merge build`)")
+    return Path(lines[-1])

@@ -1,0 +1,92 @@
+"""What a launch came to: as text and as one JSON object."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+from typing import Any
+
+
+@dataclass
+class Outcome:
+    """Everything that `qgpu-run launch` reports.
+
+    Attributes:
+        kernel, machine, engine: what ran on what.
+        tokens: decoded tokens.
+        setup_tokens: tokens that the host wrote.
+        seconds: time of decoding (of the teacher-forced pass with `--verify` alone).
+        outputs: arrays read back, by name.
+        expected_ok: whether they are those of the launch spec; None if it names none.
+        exact: whether tokens and memory are the interpreter's; None if that was not asked.
+        min_margin: smallest logit margin in bf16 steps; None where there are no logits.
+        baseline_tokens: tokens under the naive lowering, if known.
+        checks: which comparisons were made.
+        problems: texts for people: differences, a fault.
+        status: exit status.
+    """
+
+    kernel: str
+    machine: str
+    engine: str
+    tokens: int = 0
+    setup_tokens: int = 0
+    seconds: float = 0.0
+    outputs: dict[str, list[int]] = field(default_factory=dict)
+    expected_ok: bool | None = None
+    exact: bool | None = None
+    min_margin: float | None = None
+    baseline_tokens: int | None = None
+    checks: list[str] = field(default_factory=list)
+    problems: list[str] = field(default_factory=list)
+    status: int = 0
+
+    def fail(self, problem: str) -> None:
+        """Records a problem that makes the launch a failure."""
+        self.problems.append(problem)
+        self.status = 1
+
+    def see_margin(self, margin: float) -> None:
+        """Takes a margin into the smallest."""
+        if math.isfinite(margin):
+            self.min_margin = margin if self.min_margin is None else min(margin, self.min_margin)
+
+    def to_dict(self) -> dict[str, Any]:
+        """The outcome as plain JSON values."""
+        return {
+            "kernel": self.kernel,
+            "machine": self.machine,
+            "engine": self.engine,
+            "exact": self.exact,
+            "checks": self.checks,
+            "expected_ok": self.expected_ok,
+            "tokens": self.tokens,
+            "setup_tokens": self.setup_tokens,
+            "baseline_tokens": self.baseline_tokens,
+            "min_margin_bf16_steps": self.min_margin,
+            "seconds": round(self.seconds, 3),
+            "outputs": self.outputs,
+            "problems": self.problems,
+        }
+
+    def to_text(self) -> str:
+        """The outcome for people."""
+        lines = [f"{name} = {values}" for name, values in self.outputs.items()]
+        rate = f", {self.tokens / self.seconds:.1f}/s" if self.seconds else ""
+        versus = ""
+        if self.baseline_tokens and self.tokens:
+            versus = f" ({self.tokens / self.baseline_tokens:.2f} of the naive lowering's "
+            versus += f"{self.baseline_tokens})"
+        lines.append(
+            f"{self.kernel} on machine '{self.machine}', {self.engine}: "
+            f"{self.tokens} tokens{versus}, {self.setup_tokens} setup tokens, "
+            f"{self.seconds:.1f} s{rate}"
+        )
+        if self.checks:
+            same = "equal to" if self.exact else "DIFFERENT FROM"
+            lines.append(f"{' and '.join(self.checks)}: {same} the reference interpreter")
+        if self.min_margin is not None:
+            lines.append(f"smallest logit margin: {self.min_margin:.1f} bf16 steps")
+        if self.expected_ok is not None:
+            lines.append(f"results: {'as expected' if self.expected_ok else 'NOT as expected'}")
+        return "\n".join([*lines, *self.problems])

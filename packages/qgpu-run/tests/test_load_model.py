@@ -1,0 +1,93 @@
+"""Foreign, incomplete and damaged checkpoints are refused with a reason."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from qgpu_isa.machine_config import NANO
+from qgpu_isa.vocabulary import vocabulary
+from qgpu_run.errors import ModelError
+from qgpu_run.load_model import ensure_model, load_model, read_manifest
+
+BANKS = [[[0, 0], [1, 0]], [[0, 1], [1, 1]]]
+
+
+def config(**changes: Any) -> dict[str, Any]:
+    section = {
+        "format": 1,
+        "machine": dataclasses.asdict(NANO),
+        "token_offset": 10,
+        "memory": {"columns": 32, "rows_per_head": 32, "banks": BANKS},
+        "digest": "d",
+    }
+    return {
+        "model_type": "qwen3_5_text",
+        "architectures": ["Qwen3_5ForCausalLM"],
+        "vocab_size": 10 + vocabulary(NANO).size,
+        "qgpu": section | changes,
+    }
+
+
+def write(folder: Path, data: Any) -> Path:
+    (folder / "config.json").write_text(data if isinstance(data, str) else json.dumps(data))
+    return folder
+
+
+def test_a_manifest_is_read(tmp_path: Path) -> None:
+    manifest = read_manifest(write(tmp_path, config()))
+    assert manifest.config == NANO
+    assert manifest.token_offset == 10
+
+
+@pytest.mark.parametrize(
+    ("data", "message"),
+    [
+        ("{", "cannot read"),
+        ("[]", "no qgpu section"),
+        ({"model_type": "llama"}, "qgpu-merge build"),
+        (config(format=9), "format 9"),
+        (config(machine={"name": "x"}), "qgpu section"),
+        (config(machine=dataclasses.asdict(NANO) | {"lanes": 3}), "power of two"),
+        (config(memory={"columns": 32, "rows_per_head": 32, "banks": [[]]}), "1 memory banks"),
+        (config(memory={"columns": 32, "rows_per_head": 1, "banks": BANKS}), "too few words"),
+        (config(memory={}), "banks"),
+        (config(token_offset=11), "build it again"),
+    ],
+)
+def test_wrong_manifests(tmp_path: Path, data: Any, message: str) -> None:
+    with pytest.raises(ModelError, match=message):
+        read_manifest(write(tmp_path, data))
+
+
+def test_no_checkpoint_at_all(tmp_path: Path) -> None:
+    with pytest.raises(ModelError, match=r"no config\.json"):
+        read_manifest(tmp_path / "nowhere")
+
+
+def test_missing_weights(tmp_path: Path) -> None:
+    with pytest.raises(ModelError, match="damaged or incomplete"):
+        load_model(write(tmp_path, config()))
+
+
+def test_truncated_weights(tmp_path: Path) -> None:
+    (tmp_path / "model.safetensors").write_bytes(b"\x10\0\0\0\0\0\0\0{")
+    with pytest.raises(ModelError, match="damaged or incomplete"):
+        load_model(write(tmp_path, config()))
+
+
+def test_a_failing_build_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
+    from qgpu_run import load_model as module
+
+    monkeypatch.setattr(module.sys, "executable", "/bin/false")
+    with pytest.raises(ModelError, match="nano"):
+        ensure_model("nano")
+
+
+def test_the_command_line_refuses_a_foreign_model(invoke, image_files: Path) -> None:
+    status, text, _ = invoke("launch", image_files / "scale.qasm", "--model", image_files)
+    assert status == 2
+    assert "no config.json" in text

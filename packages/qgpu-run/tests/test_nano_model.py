@@ -1,0 +1,60 @@
+"""The real nano model: every token that it decodes is the interpreter's."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from qgpu_isa.interpreter import Launch
+from qgpu_isa.machine_config import NANO
+from qgpu_isa.random_programs import random_launch
+from qgpu_run.check import check_launch, describe_difference
+from qgpu_run.engines.transformers_engine import TransformersEngine
+from qgpu_run.load_model import load_model
+from qgpu_run.verify import verify_launch
+
+
+@pytest.fixture(scope="module")
+def engine(nano_model: Path) -> TransformersEngine:
+    return TransformersEngine(load_model(nano_model))
+
+
+def assert_exact(launch: Launch, engine: TransformersEngine) -> None:
+    report = check_launch(launch, engine)
+    if report.difference is not None:
+        pytest.fail(describe_difference(launch, report.difference))
+    assert not report.words
+
+
+def test_a_program_on_two_ctas(engine: TransformersEngine, scale: Launch) -> None:
+    assert_exact(scale, engine)
+    assert engine.read_memory()[16:22] == [200, 210, 220, 230, 240, 0]
+
+
+def test_a_fault(engine: TransformersEngine, faulty: Launch) -> None:
+    report = check_launch(faulty, engine)
+    assert report.exact
+    assert report.fault is not None
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_random_programs_step_by_step(engine: TransformersEngine, seed: int) -> None:
+    assert_exact(random_launch(NANO, seed, max_tokens=40), engine)
+
+
+@pytest.mark.parametrize("seed", range(6, 30))
+def test_random_programs_teacher_forced(engine: TransformersEngine, seed: int) -> None:
+    report = verify_launch(random_launch(NANO, seed, max_tokens=120), engine)
+    assert report.exact
+    assert report.min_margin >= 2.0
+
+
+def test_the_command_line(nano_model: Path, invoke, image_files: Path) -> None:
+    status, text, data = invoke(
+        "launch", image_files / "scale.qasm", "--model", nano_model, "--check", "--verify",
+        "--block", 5, "--arg", "16=1,2,3,4,5", "--json",
+    )  # fmt: skip
+    assert status == 0, text
+    assert data["exact"] is True
+    assert data["engine"] == "transformers"
+    assert data["outputs"] == {"16": [101, 102, 103, 104, 105]}
