@@ -2,8 +2,9 @@
 
 Scheduling is deterministic. Within a warp, the lanes at the deepest call level and then at the
 smallest program counter run together, which reconverges divergent lanes by itself. A lane that
-has waited while others polled memory STARVATION_LIMIT times gets a turn, so that a lane that spins
-on a lock does not keep the owner of the lock from running. Warps take turns of QUANTUM instructions.
+has waited while others polled memory STARVATION_LIMIT times gets a turn, so that a lane that
+spins on a lock does not keep the lock's owner from running. Warps take turns of QUANTUM
+instructions.
 """
 
 from __future__ import annotations
