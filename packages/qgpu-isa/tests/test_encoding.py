@@ -1,7 +1,7 @@
 """The program ROM's bit fields."""
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from qgpu_isa.encoding import (
     BRANCH_FIELDS,
@@ -43,6 +43,7 @@ def test_decoding_a_slot_gives_it_back(
     assert decode_slot(slot, encode_slot(code)) == code
 
 
+@settings(max_examples=50, deadline=None)
 @given(blocks(DEFAULT, 128))
 def test_decoding_a_block_gives_it_back(block: Block) -> None:
     rows = encode_block(block)
