@@ -1,7 +1,7 @@
 """The program ROM's bit fields."""
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from qgpu_isa.encoding import (
     BRANCH_FIELDS,
@@ -35,6 +35,7 @@ def test_no_two_instructions_of_a_slot_share_a_code() -> None:
         assert 0 not in rows
 
 
+@settings(deadline=None)
 @given(data=st.data(), config=configs(), slot=st.sampled_from(Slot))
 def test_decoding_a_slot_gives_it_back(
     data: st.DataObject, config: MachineConfig, slot: Slot
@@ -43,7 +44,7 @@ def test_decoding_a_slot_gives_it_back(
     assert decode_slot(slot, encode_slot(code)) == code
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(blocks(DEFAULT, 128))
 def test_decoding_a_block_gives_it_back(block: Block) -> None:
     rows = encode_block(block)

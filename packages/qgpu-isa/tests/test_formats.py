@@ -1,7 +1,7 @@
 """Records of live-outs, read back by a decoder that knows only docs/tokens.md."""
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from qgpu_isa.formats import choose_format, predicate_tokens, record_tokens, word_tokens
 from qgpu_isa.machine_config import DEFAULT, NANO, PROFILES, MachineConfig
@@ -68,6 +68,7 @@ def rows(config: MachineConfig) -> st.SearchStrategy[tuple[int, ...]]:
     )
 
 
+@settings(deadline=None)
 @given(data=st.data(), config=configs(), slot=st.integers(0, 4))
 def test_a_record_reads_back_as_its_row(
     data: st.DataObject, config: MachineConfig, slot: int

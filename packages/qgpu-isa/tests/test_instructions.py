@@ -3,7 +3,7 @@
 import itertools
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from oracle import ORACLE
 from qgpu_isa.instruction import INSTRUCTIONS, Instruction, InstructionTable, Slot
@@ -26,6 +26,7 @@ def test_semantics_agree_with_the_oracle_at_corners(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", NAMES)
+@settings(deadline=None)
 @given(a=words(), b=words(), flag=st.booleans())
 def test_semantics_agree_with_the_oracle(name: str, a: int, b: int, flag: bool) -> None:
     result = INSTRUCTIONS[name].semantics(a, b, flag)

@@ -1,7 +1,7 @@
 """Listings: round trip, and errors with their line."""
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from qgpu_isa.canonical import canonical_image
 from qgpu_isa.errors import AssemblyError, ProgramError
@@ -17,7 +17,7 @@ from qgpu_isa.testing import configs, images
 TINY = MachineConfig("my machine", 2, 2, 2, 1, 2, 4, 2, 8)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(data=st.data(), config=configs() | st.just(TINY))
 def test_a_listing_reads_back(data: st.DataObject, config: MachineConfig) -> None:
     image = data.draw(images(config, max_blocks=2))
@@ -28,7 +28,7 @@ def test_a_listing_reads_back(data: st.DataObject, config: MachineConfig) -> Non
     assert canonical_image(again) == again
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(data=st.data(), config=configs() | st.just(TINY))
 def test_json_reads_back_exactly(data: st.DataObject, config: MachineConfig) -> None:
     image = data.draw(images(config, max_blocks=2))

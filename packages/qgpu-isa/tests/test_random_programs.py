@@ -4,7 +4,7 @@ import random
 from collections import Counter
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from qgpu_isa.instruction import INSTRUCTIONS, Slot
 from qgpu_isa.interpreter import Launch, run_launch
@@ -111,7 +111,7 @@ def test_launches_reach_every_branch_barrier_fault_and_format(seen: Counter) -> 
     assert all(seen["threads", n] > 5 for n in range(1, NANO.threads + 1))
 
 
-@settings(max_examples=50)
+@settings(max_examples=50, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(st.integers(0, 1 << 32), st.integers(1, 20))
 def test_structured_programs_end(seed: int, count: int) -> None:
     image = random_image(SMALL, random.Random(seed), count)
@@ -119,7 +119,7 @@ def test_structured_programs_end(seed: int, count: int) -> None:
     run_launch(Launch(image, {}, 12, 1), max_tokens=20_000)
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(st.data())
 def test_strategies_make_legal_things(data: st.DataObject) -> None:
     config = data.draw(st.sampled_from([NANO, DEFAULT, TINY]))
@@ -136,42 +136,79 @@ SEED_7 = """\
 .program random
 
 block 0:
-  A0   and     tid, #-4
-  MEM  st      zero                 -> r1
-  X    shl     A0, A0
-  branch wait warp 1
-
-block 1:
-  A0   add     #12, zero
-  MEM  st      ctaid
-  A1   and     ctaid, #1
-  A2   add     A1, #1               -> r5
+  X    mulhis  #4, r4               -> r1  @p2
   branch 2
 
+block 1:
+  A0   add     #0, zero
+  MEM  st      r2
+  branch 3
+
 block 2:
-  A0   add     #72, zero
-  MEM  ld
-  branch wait cta 3
+  A0   add     #0, zero
+  MEM  ldx
+  A1   add     zero, MEM            -> r2  @!p0
+  branch 1
 
 block 3:
-  A1   sub     r5, #1               -> r5
-  A2   setne   A1, zero
-  branch flag A2 ? 2 : 4
+  A0   and     tid, r2
+  X    sar     tid, r6              -> r4
+  A2   setgeu  X, #0x20000001
+  branch 4
 
 block 4:
-  A2   setges  r0, #32              -> p1
-  branch flag A2 ? 6 : wait warp 5
+  branch !p2 ? 5 : 5
 
 block 5:
-  A0   lea3    tid, #312
-  MEM  ld
-  A1   maxu    MEM, r3              -> r4  @p1
-  X    mullo   A0, MEM
-  A2   setlts  A1, #0xbde32bbc
-  branch 6
+  A1   setne   r0, #32
+  branch flag A1 ? 6 : wait warp 6
 
 block 6:
-  A0   and     r4, #28
-  MEM  ldx                          -> r7
+  branch 7
+
+block 7:
+  A0   add     #276, zero
+  MEM  ldx                                 @p1
+  A1   seteq   A0, MEM
+  A2   setp    p1
+  branch 9
+
+block 8:
+  A0   add     #0, zero
+  MEM  st      r3
+  branch 10
+
+block 9:
+  A0   add     #0, zero
+  MEM  ldx
+  A1   add     #-1, MEM             -> r3
+  branch 8
+
+block 10:
+  A0   and     tid, #-4
+  MEM  ld
+  A1   and     zero, #1
+  A2   add     A1, #1               -> r3
+  branch 11
+
+block 11:
+  A2   setne   r1, #1024                   @!p2
+  branch wait warp 12
+
+block 12:
+  A2   seteq   r3, r4
+  branch 13
+
+block 13:
+  A1   sub     r3, #1               -> r3
+  X    shr     #8, tid
+  A2   setne   A1, zero
+  branch flag A2 ? 11 : 14
+
+block 14:
+  A0   and     r4, #252             -> r6
+  MEM  ldx                          -> r4
+  A1   setgeu  #0, #0
+  X    sar     r1, r6
   branch exit
 """

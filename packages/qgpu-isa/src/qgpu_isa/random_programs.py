@@ -53,7 +53,7 @@ def random_launch(config: MachineConfig, seed: int, *, max_tokens: int = 60) -> 
 
 def random_image(config: MachineConfig, rng: random.Random, blocks: int = 8) -> ProgramImage:
     """A structured program of at most `blocks` blocks (and the machine's ROM), at least 1."""
-    maker = SlotMaker(config, rng, live=rng.choice((0.2, 0.4, 0.7)))
+    maker = SlotMaker(config, rng, live=rng.choice((0.1, 0.25, 0.6)))
     return _ProgramMaker(maker, min(blocks, config.rom_blocks)).image()
 
 
@@ -93,8 +93,8 @@ def _launch(config: MachineConfig, rng: random.Random, budget: int) -> Launch:
     if rng.random() < 0.4:
         threads -= rng.randrange(config.lanes)
     per_pass = budget // (ctas * passes)
-    # A block costs its EXEC token and some records, about three tokens at these rates.
-    image = random_image(config, rng, blocks=max(1, per_pass // rng.choice((2, 3, 4))))
+    # A block costs its EXEC token and some records, two or three tokens at these rates.
+    image = random_image(config, rng, blocks=max(1, per_pass // rng.choice((2, 2, 3))))
     return Launch(image, random_memory(config, rng), threads, ctas)
 
 
@@ -127,7 +127,7 @@ class _ProgramMaker:
             self._straight: 6,
             self._skip: 3,
             self._diamond: 3,
-            self._loop: 3,
+            self._loop: 5,
             self._atomic: 2,
             self._barrier: 3,
             self._leave: 1,

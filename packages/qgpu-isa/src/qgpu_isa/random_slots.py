@@ -139,7 +139,10 @@ class SlotMaker:
         kind = rng.randrange(6)
         span = config.threads << shift
         if kind < 3 and span <= end:
-            base = 4 * rng.randint(0, (end - span) // 4)
+            last = (end - span) // 4
+            base = 4 * rng.randint(0, min(rng.choice((last, 16)), last))
+            if rng.random() < 0.5:
+                base -= base % (4 * config.lanes)
             code = SlotCode(f"lea{shift}", tid, imm, base)
         elif kind == 3:
             code = SlotCode("and", tid, imm, -4 & WORD_MASK)
@@ -149,7 +152,7 @@ class SlotMaker:
         else:
             word = rng.choice((rng.randrange(config.memory_words), config.memory_words - 1))
             code = SlotCode("add", imm, Operand(), 4 * word)
-        if rng.random() < self.live / 4:
+        if rng.random() < self.live / 2:
             kind_, index = self.destination(predicate=False)
             code = SlotCode(code.name, code.a, code.b, code.imm, kind_, index, code.pred)
         return code
