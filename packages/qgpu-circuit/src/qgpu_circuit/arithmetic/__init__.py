@@ -1,0 +1,1 @@
+"""Adders and multipliers over bits, for one lane."""

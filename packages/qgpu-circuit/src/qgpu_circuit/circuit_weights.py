@@ -1,0 +1,110 @@
+"""A compiled circuit on disk: sparse tensors and a manifest, written whole or not at all."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import shutil
+import tempfile
+from collections.abc import Callable
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from qgpu_isa.machine_config import WORD_BITS
+
+from qgpu_circuit.layers import CircuitPlan
+from qgpu_circuit.layers_to_weights import emit_tensors
+from qgpu_circuit.signals import Machine
+
+FORMAT = 1
+TENSORS = "circuit.safetensors"
+MANIFEST = "circuit.json"
+
+
+def memory_map(m: Machine, plan: CircuitPlan) -> dict[str, Any]:
+    """Where the memory's words are: per bank, [layer, head] of each group of rows."""
+    where = {
+        head.name: [layer, index]
+        for layer, content in enumerate(plan.layers)
+        for index, head in enumerate(content.heads)
+    }
+    return {
+        "columns": WORD_BITS,
+        "rows_per_head": m.shape.rows,
+        "banks": [[where[path] for path in bank] for bank in m.memory_heads],
+    }
+
+
+def save_circuit(
+    m: Machine,
+    plan: CircuitPlan,
+    folder: Path,
+    progress: Callable[[str], None] = lambda name: None,
+) -> dict[str, Any]:
+    """Writes the circuit's folder beside `folder`, then renames it.
+
+    Returns:
+        the manifest.
+    """
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    beside = Path(tempfile.mkdtemp(prefix=f".{folder.name}.", dir=folder.parent))
+    try:
+        manifest = _write(m, plan, beside, progress)
+        if folder.exists():
+            shutil.rmtree(folder)
+        os.replace(beside, folder)
+    except BaseException:
+        shutil.rmtree(beside, ignore_errors=True)
+        raise
+    return manifest
+
+
+def _write(
+    m: Machine, plan: CircuitPlan, folder: Path, progress: Callable[[str], None]
+) -> dict[str, Any]:
+    from safetensors import TensorSpec, serialize_file
+
+    arrays: list[np.ndarray] = []
+    specs: dict[str, TensorSpec] = {}
+    shapes: dict[str, Any] = {}
+    digest = hashlib.sha256()
+    for name, tensor in emit_tensors(m, plan):
+        progress(name)
+        index, bits = tensor.arrays()
+        for part, array, dtype in (("index", index, "int32"), ("value", bits, "bfloat16")):
+            arrays.append(array)
+            specs[f"{name}.{part}"] = TensorSpec(
+                dtype=dtype,
+                shape=array.shape,
+                data_ptr=array.ctypes.data,
+                data_len=array.nbytes,
+            )
+        shapes[name] = {"shape": list(tensor.shape), "fill": tensor.fill}
+        digest.update(f"{name}{tensor.shape}{tensor.fill}".encode())
+        digest.update(index.tobytes())
+        digest.update(bits.tobytes())
+    serialize_file(specs, folder / TENSORS)
+    manifest = {
+        "format": FORMAT,
+        "machine": asdict(m.config),
+        "shape": {
+            "hidden_size": m.shape.hidden_size,
+            "base_hidden": m.shape.base_hidden,
+            "intermediate_size": m.shape.intermediate_size,
+            "linear_num_key_heads": m.shape.heads,
+            "linear_num_value_heads": m.shape.heads,
+            "linear_key_head_dim": m.shape.rows,
+            "linear_value_head_dim": m.shape.columns,
+            "num_layers": len(plan.layers),
+            "rms_norm_eps": m.shape.rms_norm_eps,
+        },
+        "tensors": shapes,
+        "memory": memory_map(m, plan),
+        "digest": digest.hexdigest(),
+    }
+    (folder / MANIFEST).write_text(json.dumps(manifest, indent=1) + "\n")
+    return manifest

@@ -1,0 +1,199 @@
+"""Assigns ops to layers, then nets to dimensions of the residual stream.
+
+Times alternate: time 2l is the mixer of layer l (heads), 2l + 1 its MLP (neurons). An op reads what
+earlier times wrote. Scheduling runs backwards from the output, each op as late as its readers and
+the budgets allow, so values live briefly; ops that shrink the set of live values are then moved
+forward as far as they can.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+
+from qgpu_circuit.layers import CircuitError, CircuitPlan, LayerPlan
+from qgpu_circuit.model_shape import ModelShape
+from qgpu_circuit.netlist import ONE, NetId, Netlist, Op
+
+CLEARING_SHARE = 0.12
+"""Part of a layer's neurons that scheduling leaves for clearing dead dimensions."""
+
+MAX_LAYERS = 128
+
+
+class Schedule:
+    """Times of all ops of a netlist."""
+
+    def __init__(self, netlist: Netlist, shape: ModelShape) -> None:
+        self.netlist, self.shape = netlist, shape
+        self.ops = netlist.ops
+        self.inputs = [op.inputs() for op in self.ops]
+        self.outputs = [op.outputs() for op in self.ops]
+        self.writers: dict[NetId, list[int]] = defaultdict(list)
+        self.readers: dict[NetId, list[int]] = defaultdict(list)
+        for i in range(len(self.ops)):
+            for net in self.inputs[i]:
+                self.readers[net].append(i)
+            for net in self.outputs[i]:
+                self.writers[net].append(i)
+        self.neuron_budget = int(shape.intermediate_size * (1 - CLEARING_SHARE))
+        self.time = self._place_backwards()
+        self.layers = 1 + max(self.time) // 2
+        self.used: dict[int, int] = defaultdict(int)
+        for i, t in enumerate(self.time):
+            self.used[t] += _cost(self.ops[i])
+        for _ in range(3):
+            self._advance_shrinking_ops()
+
+    def _heights(self) -> list[int]:
+        """Per op, the earliest time at which its inputs allow it (budgets aside)."""
+        ready: dict[NetId, int] = {}
+        heights = []
+        for i, op in enumerate(self.ops):
+            after = max((ready.get(net, -1) for net in self.inputs[i]), default=-1)
+            height = _next_time(op, after)
+            heights.append(height)
+            for net in self.outputs[i]:
+                ready[net] = max(ready.get(net, -1), height)
+        return heights
+
+    def _place_backwards(self) -> list[int]:
+        heights = self._heights()
+        waiting = [
+            len({r for net in self.outputs[i] for r in self.readers[net]})
+            for i in range(len(self.ops))
+        ]
+        free = [i for i, count in enumerate(waiting) if count == 0]
+        back: dict[int, int] = {}
+        step = 0
+        while len(back) < len(self.ops):
+            if step > 2 * MAX_LAYERS:
+                raise CircuitError(f"the circuit needs more than {MAX_LAYERS} layers")
+            heads = step % 2 == 1
+            budget = self.shape.heads if heads else self.neuron_budget
+            placed = []
+            for i in sorted(free, key=lambda i: -heights[i]):
+                if (self.ops[i].head is not None) != heads:
+                    continue
+                cost = _cost(self.ops[i])
+                if cost > self.neuron_budget and not heads:
+                    raise CircuitError(
+                        f"{self.ops[i].name} needs {cost} neurons in one layer; "
+                        f"the model has {self.shape.intermediate_size}"
+                    )
+                if cost <= budget:
+                    budget -= cost
+                    placed.append(i)
+            for i in placed:
+                back[i] = step
+            taken = set(placed)
+            free = [i for i in free if i not in taken]
+            for i in placed:
+                for writer in {w for net in self.inputs[i] for w in self.writers[net]}:
+                    waiting[writer] -= 1
+                    if waiting[writer] == 0:
+                        free.append(writer)
+            step += 1
+        last = 2 * ((max(back.values()) // 2) + 1) - 1
+        return [last - back[i] for i in range(len(self.ops))]
+
+    def ready(self, net: NetId) -> int:
+        """The time after which a net is complete."""
+        return max((self.time[w] for w in self.writers[net]), default=-1)
+
+    def _advance_shrinking_ops(self) -> None:
+        for i in sorted(range(len(self.ops)), key=lambda i: self.time[i]):
+            now = self.time[i]
+            ends = sum(
+                max(self.time[r] for r in self.readers[net]) == now
+                and sum(self.time[r] == now for r in self.readers[net]) == 1
+                for net in self.inputs[i]
+            )
+            begins = sum(
+                min(self.time[w] for w in self.writers[net]) == now for net in self.outputs[i]
+            )
+            if ends <= begins:
+                continue
+            cost = _cost(self.ops[i])
+            budget = self.shape.heads if self.ops[i].head else self.neuron_budget
+            earliest = _next_time(self.ops[i], max(map(self.ready, self.inputs[i]), default=-1))
+            for t in range(earliest, now, 2):
+                if self.used[t] + cost <= budget:
+                    self.used[now] -= cost
+                    self.used[t] += cost
+                    self.time[i] = t
+                    break
+
+
+def _cost(op: Op) -> int:
+    return 1 if op.head is not None else len(op.neurons)
+
+
+def _next_time(op: Op, after: int) -> int:
+    """The first time past `after` at which an op of this kind can stand."""
+    parity = 0 if op.head is not None else 1
+    t = after + 1
+    return t if t % 2 == parity else t + 1
+
+
+def netlist_to_layers(netlist: Netlist, shape: ModelShape) -> CircuitPlan:
+    """Plans all layers.
+
+    Raises:
+        CircuitError: a layer needs more neurons or dimensions than the shape has.
+    """
+    schedule = Schedule(netlist, shape)
+    layers = [LayerPlan() for _ in range(schedule.layers)]
+    for i, op in enumerate(netlist.ops):
+        layer = layers[schedule.time[i] // 2]
+        if op.head is not None:
+            layer.heads.append(op.head)
+        else:
+            layer.neurons += op.neurons
+            unit = op.name.split("/")[0]
+            layer.units[unit] = layer.units.get(unit, 0) + len(op.neurons)
+    return _allocate(schedule, layers)
+
+
+def _allocate(schedule: Schedule, layers: list[LayerPlan]) -> CircuitPlan:
+    """Gives every net a dimension from its first writer to its last reader."""
+    netlist, shape = schedule.netlist, schedule.shape
+    kept = {ONE, *netlist.outputs}
+    births: dict[int, list[NetId]] = defaultdict(list)
+    deaths: dict[int, list[NetId]] = defaultdict(list)
+    for index in range(1, len(netlist.names)):
+        net = NetId(index)
+        writers = schedule.writers[net]
+        if not writers and net not in netlist.inputs:
+            continue
+        births[min((schedule.time[w] for w in writers), default=-1)].append(net)
+        if net not in kept:
+            last = max((schedule.time[r] for r in schedule.readers[net]), default=-1)
+            deaths[max(last, schedule.ready(net))].append(net)
+    # Dimension 0 is the anchor's, 1 and 2 hold the constant.
+    free = list(range(shape.dimensions - 1, 2, -1))
+    dimension: dict[NetId, int] = {ONE: 1}
+    dead: list[NetId] = []
+    live, used, peak = [], 3, 0
+    for t in range(-1, 2 * len(layers)):
+        mlp = t > 0 and t % 2 == 1
+        dead += deaths[t - 1] + (deaths.pop(t, []) if mlp else [])
+        if mlp:
+            layer = layers[t // 2]
+            room = shape.intermediate_size - len(layer.neurons)
+            cleared, dead = dead[:room], dead[room:]
+            layer.cleared = cleared
+            free += [dimension[net] for net in cleared]
+            used -= len(cleared)
+        used += len(births[t])
+        peak = max(peak, used)
+        for net in births[t]:
+            if free:
+                dimension[net] = free.pop()
+        if mlp:
+            live.append(used)
+    if peak > shape.dimensions:
+        raise CircuitError(
+            f"the circuit needs {peak} dimensions of the residual stream; there are "
+            f"{shape.dimensions}"
+        )
+    return CircuitPlan(layers, dimension, live)

@@ -1,0 +1,218 @@
+"""The token, the tokens before it, and the record it belongs to."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from qgpu_isa import Slot, TokenClass
+from qgpu_isa.encoding import ROM_PARTS
+from qgpu_isa.formats import wide_shape
+from qgpu_isa.machine_config import CHUNKS_PER_RECORD, WORD_BITS
+from qgpu_isa.vocabulary import Width
+
+from qgpu_circuit.gates import all_of, any_of, match, relu
+from qgpu_circuit.netlist import Lin, total
+from qgpu_circuit.signals import Machine, class_is, field_bit, from_sign
+
+DIRECT = (TokenClass.BITS, TokenClass.UNIFORM, TokenClass.LINEAR, TokenClass.LINEAR4)
+"""Live-out records of one token."""
+
+LEADS = (TokenClass.WIDE, TokenClass.PROG, TokenClass.MEM, TokenClass.CTA)
+"""Classes whose records go on in RAW tokens."""
+
+CTA_BITS = 16
+
+
+@dataclass(frozen=True)
+class FrontEnd:
+    """Signals of the front end; all are bits.
+
+    Attributes:
+        payload: payload code of the token.
+        is_: per class, whether the token has it.
+        window: bits of the last four tokens, this token's first: [tap][bit].
+        lead, lead_payload: class and payload of the last token that was not RAW.
+        block, pass_, phase: of the last EXEC (or INIT).
+        position: per number of continuation tokens so far (1 to 4), whether it is that.
+        wide_done: per width, whether the token ends the last record of a row.
+        stage: per part, whether the token ends a record that holds that part.
+        finished: per slot, whether the token ends a live-out of that slot.
+        current: per slot, whether the token is in a live-out of that slot that goes on.
+        mask: lanes that an EXEC token runs.
+        init_mask: lanes that exist, on an INIT token.
+        program_part: per ROM part, whether the token ends its PROG record.
+        memory_done, cta_done: whether the token ends a MEM or CTA record.
+    """
+
+    payload: list[Lin]
+    is_: dict[TokenClass, Lin]
+    window: list[list[Lin]]
+    lead: dict[TokenClass, Lin]
+    lead_payload: list[Lin]
+    block: list[Lin]
+    pass_: list[Lin]
+    phase: Lin
+    position: dict[int, Lin]
+    wide_done: dict[Width, Lin]
+    stage: list[Lin]
+    finished: list[Lin]
+    current: list[Lin]
+    mask: list[Lin]
+    init_mask: list[Lin]
+    program_part: list[Lin]
+    memory_done: Lin
+    cta_done: Lin
+
+    def lead_field(self, m: Machine, cls: TokenClass, name: str) -> list[Lin]:
+        """Bits of a field of the last lead token."""
+        return [self.lead_payload[i] for i in m.vocab.field_bits(cls, name)]
+
+    def token_field(self, m: Machine, cls: TokenClass, name: str) -> list[Lin]:
+        """Bits of a field of this token."""
+        return [self.payload[i] for i in m.vocab.field_bits(cls, name)]
+
+    def word_window(self, m: Machine, bits: int) -> list[Lin]:
+        """The bits that a record of `bits` bits carried, on its last token."""
+        conts = -(-bits // m.config.payload_bits)
+        flat = [bit for tap in range(conts - 1, -1, -1) for bit in self.window[tap]]
+        return flat[:bits]
+
+
+def build_front_end(m: Machine) -> FrontEnd:
+    """The embedding's nets, the taps, and the control of records."""
+    n, config, vocab = m.netlist, m.config, m.vocab
+    code = [
+        m.input(f"code[{i}]", lambda t, i=i: float(2 * (_code(m, t) >> i & 1) - 1))  # type: ignore[misc]
+        for i in range(vocab.code_bits)
+    ]
+    payload = [from_sign(x) for x in code[: vocab.payload_code_bits]]
+    is_ = {cls: m.input(f"is/{cls.name}", class_is(cls)) for cls in TokenClass}
+    starts = (TokenClass.EXEC, TokenClass.INIT)
+    exec_block = [
+        m.input(f"exec/block[{i}]", field_bit(vocab, starts[:1], "block", i))
+        for i in range(config.block_bits)
+    ]
+    exec_pass = [
+        m.input(f"exec/pass[{i}]", field_bit(vocab, starts, "pass", i))
+        for i in range(config.pass_bits)
+    ]
+    exec_phase = m.input("exec/phase", field_bit(vocab, starts[:1], "phase", 0))
+    masked = m.input("init/masked", field_bit(vocab, starts[1:], "masked", 0))
+
+    raw = config.payload_bits
+    tapped: list[Lin] = []
+    taps: list[int] = []
+    for tap in range(1, CHUNKS_PER_RECORD):
+        tapped += [*payload[:raw], is_[TokenClass.RAW]]
+        taps += [tap] * (raw + 1)
+    tapped.append(is_[TokenClass.MASK])
+    taps.append(1)
+    before = [from_sign(x) for x in m.memory("taps", tapped, write_enable=1, taps=taps)]
+    window = [payload[:raw]] + [before[t * (raw + 1) : t * (raw + 1) + raw] for t in range(3)]
+    raw_before = [before[t * (raw + 1) + raw] for t in range(3)]
+    mask_before = before[-1]
+
+    start = is_[TokenClass.EXEC] + is_[TokenClass.INIT]
+    where = m.memory("exec", [*exec_block, *exec_pass, exec_phase], write_enable=start)
+    where = [from_sign(x) for x in where]
+    leads = [is_[cls] for cls in LEADS]
+    record = m.memory("lead", [*leads, *payload], write_enable=1 - is_[TokenClass.RAW])
+    record = [from_sign(x) for x in record]
+    lead = dict(zip(LEADS, record, strict=False))
+    lead_payload = record[len(LEADS) :]
+
+    run = [is_[TokenClass.RAW], *raw_before]
+    conditions = {
+        k: [*run[:k], *([1 - run[k]] if k < CHUNKS_PER_RECORD else [])]
+        for k in range(1, CHUNKS_PER_RECORD + 1)
+    }
+    position = {k: relu(n, f"position[{k}]", all_of(*c)) for k, c in conditions.items()}
+
+    def ends(cls: TokenClass, bits: int) -> list[Lin]:
+        return [*conditions[-(-bits // raw)], lead[cls]]
+
+    part = [lead_payload[i] for i in vocab.field_bits(TokenClass.WIDE, "part")]
+    width = [lead_payload[i] for i in vocab.field_bits(TokenClass.WIDE, "width")]
+    slot = [lead_payload[i] for i in vocab.field_bits(TokenClass.WIDE, "slot")]
+    wide_ends = {
+        w: all_of(*conditions[wide_shape(config, w).conts], lead[TokenClass.WIDE], match(width, w))
+        for w in Width
+    }
+    last = {w: all_of(wide_ends[w], match(part, wide_shape(config, w).parts - 1)) for w in Width}
+    wide_done = {w: relu(n, f"wide_done[{w.name}]", last[w]) for w in Width}
+    stage = [
+        any_of(
+            n,
+            f"stage[{j}]",
+            [
+                all_of(wide_ends[w], match(part, j))
+                for w in Width
+                if wide_shape(config, w).parts > j
+            ],
+        )
+        for j in range(vocab.wide_parts)
+    ]
+    finished, current = [], []
+    for k in Slot:
+        direct = m.input(f"direct[{k.name}]", _slot_is(vocab, DIRECT, k))
+        wide = m.input(f"wide[{k.name}]", _slot_is(vocab, (TokenClass.WIDE,), k))
+        ended = [all_of(last[w], match(slot, k)) for w in Width]
+        finished.append(any_of(n, f"finished[{k.name}]", [direct, *ended]))
+        in_record = all_of(is_[TokenClass.RAW], lead[TokenClass.WIDE], match(slot, k))
+        current.append(any_of(n, f"current[{k.name}]", [wide, in_record]))
+
+    lanes = window[1][: config.lanes]
+    execs, inits = is_[TokenClass.EXEC], is_[TokenClass.INIT]
+    mask = [
+        any_of(n, f"mask[{i}]", [execs - mask_before, all_of(execs, mask_before, bit)])
+        for i, bit in enumerate(lanes)
+    ]
+    init_mask = [
+        any_of(n, f"init_mask[{i}]", [inits - masked, all_of(masked, bit)])
+        for i, bit in enumerate(lanes)
+    ]
+    program = ends(TokenClass.PROG, config.chunk_bits)
+    rom_part = [lead_payload[i] for i in vocab.field_bits(TokenClass.PROG, "part")]
+    return FrontEnd(
+        payload=payload,
+        is_=is_,
+        window=window,
+        lead=lead,
+        lead_payload=lead_payload,
+        block=where[: config.block_bits],
+        pass_=where[config.block_bits : -1],
+        phase=where[-1],
+        position=position,
+        wide_done=wide_done,
+        stage=stage,
+        finished=finished,
+        current=current,
+        mask=mask,
+        init_mask=init_mask,
+        program_part=[
+            relu(n, f"program_part[{p}]", all_of(*program, match(rom_part, p)))
+            for p in range(ROM_PARTS * config.chunks_per_slot)
+        ],
+        memory_done=relu(n, "memory_done", all_of(*ends(TokenClass.MEM, WORD_BITS))),
+        cta_done=relu(n, "cta_done", all_of(*ends(TokenClass.CTA, CTA_BITS))),
+    )
+
+
+def _code(m: Machine, token: object) -> int:
+    from qgpu_isa import Token
+
+    assert isinstance(token, Token)
+    return m.vocab.payload(token) | int(token.cls) << m.vocab.payload_code_bits
+
+
+def _slot_is(vocab, classes, slot):  # type: ignore[no-untyped-def]
+    def value(token):  # type: ignore[no-untyped-def]
+        if token.cls not in classes:
+            return 0.0
+        names = [f.name for f in vocab.fields[token.cls]]
+        return float(token.values[names.index("slot")] == slot)
+
+    return value
+
+
+__all__ = ["CTA_BITS", "DIRECT", "FrontEnd", "build_front_end", "total"]

@@ -1,0 +1,115 @@
+"""The live-out that is being sent: which slot, and its row merged with the register's old one."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from qgpu_isa import Slot, TokenClass
+from qgpu_isa.machine_config import WORD_BITS
+from qgpu_isa.program import DstKind
+
+from qgpu_circuit.gates import any_of, relu
+from qgpu_circuit.netlist import Lin, Neuron, lin, total
+from qgpu_circuit.signals import Machine, from_sign, sign_match
+from qgpu_circuit.units.front_end import FrontEnd
+from qgpu_circuit.units.operands import Word
+from qgpu_circuit.units.receive import RowWrite
+from qgpu_circuit.units.register_file import RowFile
+
+ONE = Lin.of(1)
+
+
+@dataclass(frozen=True)
+class LiveOut:
+    """The row to send.
+
+    Attributes:
+        begins: per slot, whether its record begins with the next token.
+        idle: whether the token ends all records of its block (or there are none).
+        row: bits of the merged row, lane by lane.
+    """
+
+    begins: list[Lin]
+    idle: Lin
+    row: list[Word]
+
+
+def build_live_out(
+    m: Machine,
+    front: FrontEnd,
+    write: RowWrite,
+    registers: RowFile,
+    predicates: RowFile,
+    results: dict[Slot, list[Word]],
+    masks: dict[Slot, list[Lin]],
+) -> LiveOut:
+    """Queues the results of a block and picks the one the token has to send.
+
+    Args:
+        results: per slot, its words.
+        masks: per slot, the lanes whose destination it writes.
+    """
+    n, config = m.netlist, m.config
+    execs = front.is_[TokenClass.EXEC]
+    kinds = {
+        kind: [sign_match(write.rom[k].field("dst_kind"), kind) for k in Slot]
+        for kind in (DstKind.REG, DstKind.PRED)
+    }
+    live = [any_of(n, f"live[{k.name}]", [kinds[kind][k] for kind in kinds]) for k in Slot]
+    pending = [
+        relu(n, f"pending[{k.name}]", live[k] + execs + total(front.finished[:k]) - 1)
+        for k in Slot
+    ]
+    begins = [relu(n, f"begins[{k.name}]", pending[k] - total(pending[:k])) for k in Slot]
+    done = total(front.finished)
+    idle = relu(n, "idle", execs + done - total(pending))
+    sending = [
+        any_of(
+            n,
+            f"sending[{k.name}]",
+            [pending[k] - total(pending[:k]), front.current[k] - done],
+        )
+        for k in Slot
+    ]
+    index = [
+        any_of(
+            n, f"old/index[{i}]", [sending[k] * 2 + write.rom[k].field("dst")[i] - 2 for k in Slot]
+        )
+        for i in range(len(write.index))
+    ]
+    old = [n.net(f"old[{i}]") for i in range(config.lanes * WORD_BITS)]
+    gates = {kind: [sending[k] * 2 + kinds[kind][k] - 2 for k in Slot] for kind in kinds}
+    registers.port("old", index, gates[DstKind.REG], outs=old)
+    low = [old[lane * WORD_BITS] for lane in range(config.lanes)]
+    predicates.port("old", index, gates[DstKind.PRED], outs=low)
+
+    new = [n.net(f"new[{i}]") for i in range(config.lanes * WORD_BITS)]
+    for k in Slot:
+        flat = [bit for word in results[k] for bit in word]
+        for first in range(0, len(flat), m.shape.columns):
+            cut = slice(first, first + m.shape.columns)
+            m.memory(
+                f"queue/{k.name}[{first // m.shape.columns}]",
+                flat[cut],
+                write_enable=execs,
+                read_enable=sending[k],
+                outs=new[cut],
+            )
+    stored = [masks[k][lane] for k in Slot for lane in range(config.lanes)]
+    read = [from_sign(x) for x in m.memory("queue/masks", stored, write_enable=execs)]
+    row = []
+    for lane in range(config.lanes):
+        writes = any_of(
+            n,
+            f"writes[{lane}]",
+            [sending[k] + read[k * config.lanes + lane] - 1 for k in Slot],
+        )
+        nets = [n.net(f"row[{lane}][{i}]") for i in range(WORD_BITS)]
+        neurons = []
+        for i, net in enumerate(nets):
+            at = lane * WORD_BITS + i
+            neurons.append(Neuron(lin(new[at]) + writes * 2 - 2, ONE, ((net, 1.0),)))
+            neurons.append(Neuron(lin(old[at]) - writes, ONE, ((net, 1.0),)))
+        n.add(f"row[{lane}]", neurons)
+        row.append([lin(net) for net in nets])
+    return LiveOut(begins, idle, row)

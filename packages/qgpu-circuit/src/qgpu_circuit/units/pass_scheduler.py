@@ -1,0 +1,155 @@
+"""Which pass runs next: the table of what every pass does, and the choice after a STOP."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from qgpu_isa import TokenClass
+from qgpu_isa.interpreter.state import PassFlag
+from qgpu_isa.program import Status
+
+from qgpu_circuit.gates import any_of, match, relu, step
+from qgpu_circuit.netlist import Head, Lin, lin, number, total
+from qgpu_circuit.signals import Machine, from_sign
+from qgpu_circuit.units.front_end import FrontEnd
+
+
+@dataclass(frozen=True)
+class NextPass:
+    """The pass that runs next.
+
+    Attributes:
+        pass_, phase: its number and the barrier phase from then on.
+        resumed: whether it was switched to (and not simply goes on).
+        at_cta: whether it is resumed from a CTA barrier.
+        switched: whether this token is a STOP after which some pass runs.
+        ended: whether this token is a STOP after which none is left.
+    """
+
+    pass_: list[Lin]
+    phase: Lin
+    resumed: Lin
+    at_cta: Lin
+    switched: Lin
+    ended: Lin
+
+
+def build_pass_scheduler(m: Machine, front: FrontEnd) -> NextPass:
+    """See `qgpu_isa.interpreter.schedule_passes.switch_pass` for the rules."""
+    n, config = m.netlist, m.config
+    stop, execs = front.is_[TokenClass.STOP], front.is_[TokenClass.EXEC]
+    flags = _pass_flags(m, front)
+    passes = range(config.passes)
+    phase = front.phase
+    ready = [
+        any_of(
+            n,
+            f"ready[{p}]",
+            [
+                flags[PassFlag.READY][p],
+                flags[PassFlag.CTA0][p] + phase - 1,
+                flags[PassFlag.CTA1][p] - phase,
+            ],
+        )
+        for p in passes
+    ]
+    waiting = [
+        any_of(
+            n,
+            f"waiting[{p}]",
+            [flags[PassFlag.CTA0][p] - phase, flags[PassFlag.CTA1][p] + phase - 1],
+        )
+        for p in passes
+    ]
+    mine = number(front.pass_)
+    above = [step(n, f"above[{p}]", p - mine) for p in passes]
+    warp_low = config.passes_per_warp.bit_length() - 1
+    in_warp = [
+        relu(n, f"in_warp[{p}]", match(front.pass_[warp_low:], p >> warp_low))
+        if front.pass_[warp_low:]
+        else Lin.of(1)
+        for p in passes
+    ]
+    ranks: list[list[Lin]] = []
+    for name, who in (
+        ("warp", [ready[p] + in_warp[p] - 1 for p in passes]),
+        ("ready", ready),
+        ("waiting", waiting),
+    ):
+        ranks.append(
+            [relu(n, f"{name}/after[{p}]", who[p] + above[p] + stop - 2) for p in passes]
+        )
+        ranks.append([relu(n, f"{name}/before[{p}]", who[p] - above[p] + stop - 1) for p in passes])
+    picks, opened = [], []
+    for p in passes:
+        gates, higher = [], Lin()
+        for rank in ranks:
+            gates.append(rank[p] - total(rank[:p]) - higher)
+            higher = higher + total(rank)
+        opened.append(any_of(n, f"opens[{p}]", gates[4:]))
+        picks.append(any_of(n, f"pick[{p}]", gates[:4]) + opened[-1])
+    opens = total(opened)
+    any_pick = total(picks)
+    pass_bits = [
+        relu(n, f"same_pass[{i}]", bit + execs - 1)
+        + total(picks[p] for p in passes if p >> i & 1)
+        for i, bit in enumerate(front.pass_)
+    ]
+    next_phase = any_of(
+        n, "phase", [phase + execs - 1, phase + stop - 1 - opens, opens - phase]
+    )
+    at_cta = any_of(
+        n,
+        "at_cta",
+        [picks[p] + flags[PassFlag.CTA0][p] + flags[PassFlag.CTA1][p] - 1 for p in passes],
+    )
+    values = [*pass_bits, next_phase, stop, at_cta]
+    read = [from_sign(x) for x in m.memory("next_pass", values, write_enable=execs + stop)]
+    return NextPass(
+        pass_=read[:-3],
+        phase=read[-3],
+        resumed=read[-2],
+        at_cta=read[-1],
+        switched=any_pick,
+        ended=relu(n, "ended", stop - any_pick),
+    )
+
+
+def _pass_flags(m: Machine, front: FrontEnd) -> dict[PassFlag, list[Lin]]:
+    """The table: a row per pass, of which every token reads all."""
+    n, config = m.netlist, m.config
+    stop, inits = front.is_[TokenClass.STOP], front.is_[TokenClass.INIT]
+    status = front.token_field(m, TokenClass.STOP, "status")
+    exists = step(n, "exists", total(front.init_mask))
+
+    def stopped(s: Status) -> Lin:
+        return stop + match(status, s) - 1
+
+    becomes = {
+        PassFlag.READY: [stopped(Status.WARP), exists],
+        PassFlag.CTA0: [stopped(Status.CTA) - front.phase],
+        PassFlag.CTA1: [stopped(Status.CTA) + front.phase - 1],
+        PassFlag.EXITED: [stopped(Status.EXIT), inits - exists],
+    }
+    new = {f: any_of(n, f"becomes/{f.name}", gates) for f, gates in becomes.items()}
+    values = [
+        relu(n, f"flag/{f.name}[{p}]", new[f] + match(front.pass_, p) - 1)
+        for p in range(config.passes)
+        for f in PassFlag
+    ]
+    outs = [n.net(f"pass/{f.name}[{p}]") for p in range(config.passes) for f in PassFlag]
+    n.add_head(
+        Head(
+            name="passes",
+            rows=m.shape.rows,
+            write_address=tuple(front.pass_),
+            write_enable=stop + inits,
+            read_address=(),
+            read_enable=Lin.of(1),
+            values=tuple(values),
+            outs=tuple(outs),
+            gather=config.passes,
+        )
+    )
+    count = len(PassFlag)
+    return {f: [lin(outs[p * count + f]) for p in range(config.passes)] for f in PassFlag}
