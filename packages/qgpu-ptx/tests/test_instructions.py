@@ -462,3 +462,14 @@ def test_every_opcode_has_a_section_and_a_summary() -> None:
             assert spec.reference, opcode
             assert spec.summary.endswith("."), opcode
             assert not spec.match(("nonsense",)), opcode
+
+
+def test_no_two_shapes_of_an_opcode_take_the_same_modifiers() -> None:
+    for specs in supported_instructions().values():
+        for spec in specs:
+            choices = [("", *s.choices) if s.optional else s.choices for s in spec.slots]
+            # ld has millions of spellings; the first 2000 vary the slots that tell shapes apart.
+            spellings = itertools.islice(itertools.product(*choices), 2000)
+            for words in spellings:
+                modifiers = [word for word in words if word]
+                assert [s for s in specs if s.match(modifiers) is not None] == [spec], modifiers
