@@ -102,7 +102,7 @@ def verify_launch(launch: Launch, engine: Engine, *, max_tokens: int = MAX_TOKEN
         positions,
         differences,
         first,
-        memory_differences(machine.state.memory, memory),
+        memory_differences(machine.state.memory, memory) if fault is None else (),
         margin,
         written,
         tuple(memory),
