@@ -20,11 +20,10 @@ from qgpu_ptx.ir import (
     Pred,
     PredUse,
     Reg,
-    Special,
     Terminator,
     Value,
 )
-from qgpu_ptx.simplify_op import COMPARES, simplify
+from qgpu_ptx.simplify_op import simplify
 
 Condition = PredUse | bool
 """A predicate operand, or a truth known when the kernel is lowered."""
@@ -193,17 +192,18 @@ class IrBuilder:
         self.emit(Op("st", None, b=data, pred=guard, address=where, space=space))
 
     def load_exclusive(self, address: Value, space: str = "") -> Reg:
-        """Ends the block with an `ldx`: what follows, up to `finish_exclusive`, is its store."""
+        """Starts an atomic step with an `ldx`; `begin_store` and `finish_exclusive` complete it."""
         load = self.label("atomic")
-        store = self.label("store")
-        self.jump(load)
         self.place(load)
         dst = self.register()
         self.emit(Op("ldx", dst, address=Address("add", address, ZERO), space=space))
-        self.jump(store)
-        self.place(store)
-        self._current.store_of = load
         return dst
+
+    def begin_store(self) -> None:
+        """The block just begun by `load_exclusive` ends; stores follow."""
+        load = self._current.label
+        self.place(self.label("store"))
+        self._current.store_of = load
 
     def finish_exclusive(self) -> None:
         """Ends the atomic step."""
@@ -274,10 +274,3 @@ def inverse_compare(name: str) -> str:
     """The comparison that holds where `name` does not."""
     return _INVERSE[name]
 
-
-def thread_number() -> Value:
-    """The thread's linear number in its CTA."""
-    return Special.TID
-
-
-__all__ = ["COMPARES", "Condition", "IrBuilder", "inverse_compare", "thread_number"]

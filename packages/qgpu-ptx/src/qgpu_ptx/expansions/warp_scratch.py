@@ -1,0 +1,128 @@
+"""Exchange between threads through hidden words of shared memory.
+
+Words of `flags`, `pass` and `any` areas are zero outside the operations that use them, so that
+threads which take no part count as zero. Shuffles alternate between two areas; the pass
+`separate_exchanges` adds a barrier where one could be overwritten before it is read.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from qgpu_isa.machine_config import WARP_THREADS
+from qgpu_isa.program import Status
+
+from qgpu_ptx.ir import WORD, ZERO, Imm, Value
+from qgpu_ptx.ir_builder import Condition
+from qgpu_ptx.thread_values import thread
+
+if TYPE_CHECKING:
+    from qgpu_ptx.ast_to_ir import KernelLowering
+
+Combine = Callable[[Value, Value, int], Value]
+"""(sum so far, a lane's word, the lane's number) to a new sum."""
+
+
+class WarpExchange:
+    """Scratch areas and barriers for one instruction; `cta` widens the scope to the CTA."""
+
+    def __init__(self, kernel: KernelLowering, *, cta: bool = False) -> None:
+        self.kernel = kernel
+        self.b = kernel.builder
+        self._cta = cta
+        self._lanes = kernel.config.lanes
+        self._threads = kernel.shape.threads
+
+    @property
+    def single_pass(self) -> bool:
+        """Whether one pass holds the whole CTA, so that its lanes run in step."""
+        return self._threads <= self._lanes
+
+    @property
+    def passes(self) -> int:
+        """Passes that take part."""
+        limit = self._threads if self._cta else min(self._threads, WARP_THREADS)
+        return -(-limit // self._lanes)
+
+    def barrier(self) -> None:
+        """Waits for the other passes."""
+        if not self.single_pass:
+            self.b.barrier(Status.CTA if self._cta else Status.WARP)
+
+    def area(self, name: str, words: int) -> int:
+        """The byte address of an area of scratch words."""
+        return self.kernel.variables.scratch(name, words)
+
+    def thread_word(self, name: str) -> Value:
+        """The address of this thread's word in an area with one for each thread."""
+        return self.b.add(self.b.shl(thread(self.kernel), 2), self.area(name, self._threads))
+
+    def group_start(self) -> Value:
+        """The number of the first thread of this thread's warp (or CTA)."""
+        if self._cta or self._threads <= WARP_THREADS:
+            return ZERO
+        return self.b.and_(thread(self.kernel), WORD - (WARP_THREADS - 1))
+
+    def any(self, condition: Condition) -> Condition:
+        """Whether the condition holds for any thread that takes part."""
+        if isinstance(condition, bool):
+            return condition
+        b = self.b
+        words = -(-self._threads // WARP_THREADS)
+        address: Value = Imm(self.area("any_cta" if self._cta else "any", words))
+        if not self._cta:
+            address = b.add(address, b.shr(self.group_start(), 3))
+        b.store(address, Imm(1), space="shared", guard=condition)
+        self.barrier()
+        result = b.load(address, space="shared")
+        self.barrier()
+        b.store(address, ZERO, space="shared")
+        return b.nonzero(result)
+
+    def gather(self, word: Value, combine: Combine) -> Value:
+        """Combines a word of every thread that takes part; others count as 0.
+
+        Two levels: the lanes of each pass, then the passes. `combine` gets the thread's number
+        within its warp for the first level, and 0 for sums that are already in place.
+        """
+        b = self.b
+        mine = self.thread_word("flags")
+        b.store(mine, word, space="shared")
+        lanes = min(self._lanes, self._threads)
+        first = b.and_(thread(self.kernel), WORD - (lanes - 1))
+        base = b.add(b.shl(first, 2), self.area("flags", self._threads))
+        total: Value = ZERO
+        for lane in range(lanes):
+            total = combine(total, b.load(base, 4 * lane, "shared"), lane)
+        b.store(mine, ZERO, space="shared")
+        if self.single_pass:
+            return total
+        return self._gather_passes(total, combine)
+
+    def _gather_passes(self, part: Value, combine: Combine) -> Value:
+        b = self.b
+        shift = self._lanes.bit_length() - 1
+        area = self.area("passes", -(-self._threads // self._lanes))
+        number = b.shr(thread(self.kernel), shift)
+        mine = b.add(b.shl(number, 2), area)
+        b.store(mine, part, space="shared")
+        self.barrier()
+        start = b.add(b.shr(self.group_start(), shift - 2), area)
+        total: Value = ZERO
+        for index in range(self.passes):
+            total = combine(total, b.load(start, 4 * index, "shared"), -1 - index)
+        self.barrier()
+        b.store(mine, ZERO, space="shared")
+        return total
+
+    def ballot(self, condition: Condition) -> Value:
+        """Bits of the threads (of the warp) for which the condition holds."""
+        b = self.b
+        lanes = self._lanes
+
+        def combine(total: Value, word: Value, lane: int) -> Value:
+            return b.or_(total, b.shl(word, lane if lane >= 0 else lanes * (-1 - lane)))
+
+        return self.gather(b.word(condition), combine)
+
