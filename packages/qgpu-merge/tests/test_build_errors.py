@@ -175,8 +175,14 @@ def test_default_build_uses_the_cache(
 
     monkeypatch.setenv("QGPU_CACHE", str(tmp_path / "cache"))
     shutil.copytree(circuit_folder, default_inputs.cached_circuit("nano"))
+    older = default_inputs.cached_model("nano").with_name("nano-0123456789ab")
+    other = default_inputs.cached_model("nano").with_name("small-0123456789ab")
+    older.mkdir(parents=True)
+    other.mkdir()
     first = run("build", "--profile", "nano")
     assert first.exit_code == 0, first.output
+    assert not older.exists()
+    assert other.exists()
     folder = Path(first.stdout.strip().splitlines()[-1])
     assert folder == default_inputs.cached_model("nano")
     stamp = (folder / "config.json").stat().st_mtime_ns

@@ -68,10 +68,11 @@ def build(
     What is not given is taken from the cache ($QGPU_CACHE or ~/.cache/qgpu) and made there if it
     is missing: the circuit of the profile, a small synthetic base, the merged checkpoint itself.
     """
-    from qgpu_merge.default_inputs import cached_model, ensure_base, ensure_circuit
+    from qgpu_merge.default_inputs import cached_model, drop_older, ensure_base, ensure_circuit
 
     if circuit is not None and profile is not None:
         raise click.UsageError("--circuit already says which machine; leave --profile out")
+    cached = output is None
     if output is None:
         if circuit is not None or base is not None:
             raise click.UsageError("-o is needed with --circuit or --base")
@@ -100,6 +101,8 @@ def build(
             shard_bytes=None if shard_mb is None else shard_mb << 20,
             start=start,
         )
+    if cached:
+        drop_older(output)
     click.echo(output)
 
 

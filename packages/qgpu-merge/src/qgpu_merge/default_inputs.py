@@ -56,6 +56,14 @@ def cached_model(profile: str) -> Path:
     return cache_root() / "models" / f"{profile}-{source_key(MODEL_SOURCES)}"
 
 
+def drop_older(target: Path) -> None:
+    """Removes the entries of the same profile that other sources made; they are large."""
+    profile, _, key = target.name.rpartition("-")
+    for other in target.parent.glob(f"{profile}-{'?' * len(key)}"):
+        if other != target:
+            shutil.rmtree(other, ignore_errors=True)
+
+
 def ensure_circuit(profile: str, report: Report) -> Path:
     """The circuit of a profile, compiled now if it is not in the cache.
 
@@ -79,6 +87,7 @@ def ensure_circuit(profile: str, report: Report) -> Path:
             raise CircuitError(f"qgpu-circuit emit failed for machine '{profile}'")
         if not target.exists():
             partial.rename(target)
+        drop_older(target)
     finally:
         shutil.rmtree(partial, ignore_errors=True)
     return target

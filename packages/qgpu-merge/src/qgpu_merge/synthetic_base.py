@@ -85,7 +85,10 @@ def write_synthetic_base(
     """
     import torch
     from transformers.models.qwen3_5.modeling_qwen3_5 import Qwen3_5ForCausalLM
+    from transformers.utils import logging
 
+    quiet: Any = logging
+    quiet.disable_progress_bar()
     with torch.random.fork_rng(devices=[]), new_folder(output, force=force) as folder:
         torch.manual_seed(seed)
         model: Any = Qwen3_5ForCausalLM(synthetic_config(sizes, tied=tied))

@@ -1,0 +1,58 @@
+"""The compiled nano circuit, merged: text stays text, and GPU tokens stay off it."""
+
+from __future__ import annotations
+
+import json
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from click.testing import CliRunner
+from qgpu_merge.cli import main
+from qgpu_merge.read_circuit import Circuit
+
+pytestmark = pytest.mark.skipif(
+    find_spec("qgpu_circuit.cli") is None, reason="needs the circuit compiler"
+)
+
+
+@pytest.fixture(scope="module")
+def cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A cache in which a bare build has made circuit, base and merged model."""
+    folder = tmp_path_factory.mktemp("cache")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("QGPU_CACHE", str(folder))
+        result = CliRunner().invoke(main, ["build", "--profile", "nano"])
+    assert result.exit_code == 0, result.output
+    return folder
+
+
+def load(folder: Path, dtype: torch.dtype) -> Any:
+    from transformers import AutoModelForCausalLM
+
+    return AutoModelForCausalLM.from_pretrained(folder, dtype=dtype).eval()
+
+
+def test_text_is_untouched(cache: Path) -> None:
+    (base_folder,) = (cache / "bases").iterdir()
+    (merged_folder,) = (cache / "models").iterdir()
+    vocab = json.loads((merged_folder / "config.json").read_text())["qgpu"]["token_offset"]
+    tokens = torch.randint(0, vocab, (1, 24), generator=torch.Generator().manual_seed(0))
+    merged = load(merged_folder, torch.bfloat16)
+    layers = merged.config.qgpu["circuit_layers"]
+    with torch.no_grad():
+        states = merged(tokens, output_hidden_states=True).hidden_states
+    assert torch.equal(states[0], states[layers])
+    with torch.no_grad():
+        expected = load(base_folder, torch.float32)(tokens).logits.log_softmax(-1)
+        found = merged.float()(tokens).logits.log_softmax(-1)
+    kl = (expected.exp() * (expected - found[..., :vocab])).sum(-1)
+    assert float(kl.max()) < 2e-5
+    assert float(found[..., vocab:].max()) < -1e4
+
+
+def test_circuit_has_a_spare_dimension_for_text(cache: Path) -> None:
+    (folder,) = (cache / "circuits").iterdir()
+    assert Circuit(folder).spare_dimension is not None
