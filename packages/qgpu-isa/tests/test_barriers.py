@@ -160,11 +160,6 @@ def test_a_kernel_of_one_warp_needs_no_full_warp() -> None:
     assert words(machine, 0, 12) == [1] * 10 + [0, 0]
 
 
-@pytest.mark.xfail(
-    strict=True,
-    raises=AssertionError,
-    reason="a lane that loses a bank right behind a barrier waits for the next one too",
-)
 @pytest.mark.parametrize("barrier", ["cta", "warp"])
 def test_lanes_that_lose_a_bank_behind_a_barrier_do_not_miss_the_next(barrier: str) -> None:
     machine, _ = run(

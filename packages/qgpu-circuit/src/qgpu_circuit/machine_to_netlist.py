@@ -6,7 +6,7 @@ from qgpu_isa import MachineConfig, Slot
 
 from qgpu_circuit.gates import any_of
 from qgpu_circuit.model_shape import ModelShape
-from qgpu_circuit.netlist import Lin
+from qgpu_circuit.netlist import Lin, Urgency
 from qgpu_circuit.prune import prune
 from qgpu_circuit.signals import Machine, from_sign
 from qgpu_circuit.units.alu import AluControl, alu_opcodes, build_alu
@@ -52,7 +52,7 @@ def machine_to_netlist(config: MachineConfig, shape: ModelShape) -> Machine:
         write = build_receive(m, front)
         registers = build_register_file(m, front, write)
         predicates = build_predicate_file(m, front, write)
-    with n.scope("passes"):
+    with n.scope("passes"), n.urgent(Urgency.EARLY):
         following = build_pass_scheduler(m, front)
 
     results: dict[Slot, list[Word]] = {}

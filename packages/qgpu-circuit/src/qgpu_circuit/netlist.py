@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from enum import Enum
 from typing import NewType
 
 NetId = NewType("NetId", int)
@@ -119,16 +120,27 @@ class Head:
         yield from self.values
 
 
+class Urgency(Enum):
+    """How early an op is scheduled."""
+
+    LATE = "late"
+    SOON = "soon"
+    EARLY = "early"
+
+
 @dataclass(frozen=True)
 class Op:
     """Neurons that belong together (same layer), or one head.
 
-    `name` is the path of its scope, for reports.
+    `name` is the path of its scope, for reports. Ops are scheduled as late as their readers allow,
+    unless their urgency says otherwise: a `SOON` op stands as early as its inputs allow, an `EARLY`
+    one too, and so does everything it depends on.
     """
 
     name: str
     neurons: tuple[Neuron, ...] = ()
     head: Head | None = None
+    urgency: Urgency = Urgency.LATE
 
     def inputs(self) -> set[NetId]:
         """Nets the op reads, `ONE` aside."""
@@ -165,6 +177,7 @@ class Netlist:
     outputs: list[NetId] = field(default_factory=list)
     ops: list[Op] = field(default_factory=list)
     _scope: list[str] = field(default_factory=list)
+    _urgency: Urgency = Urgency.LATE
 
     @contextmanager
     def scope(self, name: str) -> Iterator[None]:
@@ -174,6 +187,15 @@ class Netlist:
             yield
         finally:
             self._scope.pop()
+
+    @contextmanager
+    def urgent(self, urgency: Urgency) -> Iterator[None]:
+        """Ops within have the given urgency."""
+        before, self._urgency = self._urgency, urgency
+        try:
+            yield
+        finally:
+            self._urgency = before
 
     def path(self, name: str) -> str:
         """`name` with the current scopes in front."""
@@ -186,12 +208,12 @@ class Netlist:
 
     def add(self, name: str, neurons: Iterable[Neuron]) -> None:
         """Adds an MLP op."""
-        self.ops.append(Op(self.path(name), neurons=tuple(neurons)))
+        self.ops.append(Op(self.path(name), neurons=tuple(neurons), urgency=self._urgency))
 
     def add_head(self, head: Head) -> None:
         """Adds a head, its name prefixed with the scopes."""
         path = self.path(head.name)
-        self.ops.append(Op(path, head=replace(head, name=path)))
+        self.ops.append(Op(path, head=replace(head, name=path), urgency=self._urgency))
 
 
 def lin(net: NetId) -> Lin:

@@ -12,7 +12,7 @@ from collections import defaultdict
 
 from qgpu_circuit.layers import CircuitError, CircuitPlan, LayerPlan
 from qgpu_circuit.model_shape import ModelShape
-from qgpu_circuit.netlist import ONE, NetId, Netlist, Op
+from qgpu_circuit.netlist import ONE, NetId, Netlist, Op, Urgency
 
 CLEARING_SHARE = 0.12
 """Part of a layer's neurons that scheduling leaves for clearing dead dimensions."""
@@ -41,6 +41,10 @@ class Schedule:
         self.used: dict[int, int] = defaultdict(int)
         for i, t in enumerate(self.time):
             self.used[t] += _cost(self.ops[i])
+        early = self._with_ancestors(Urgency.EARLY)
+        for i, op in enumerate(self.ops):
+            if i in early or op.urgency is Urgency.SOON:
+                self._advance(i)
         for _ in range(3):
             self._advance_shrinking_ops()
 
@@ -113,15 +117,30 @@ class Schedule:
             )
             if ends <= begins:
                 continue
-            cost = _cost(self.ops[i])
-            budget = self.shape.heads if self.ops[i].head else self.neuron_budget
-            earliest = _next_time(self.ops[i], max(map(self.ready, self.inputs[i]), default=-1))
-            for t in range(earliest, now, 2):
-                if self.used[t] + cost <= budget:
-                    self.used[now] -= cost
-                    self.used[t] += cost
-                    self.time[i] = t
-                    break
+            self._advance(i)
+
+    def _with_ancestors(self, urgency: Urgency) -> set[int]:
+        """Ops of an urgency and everything they depend on."""
+        found: set[int] = set()
+        stack = [i for i, op in enumerate(self.ops) if op.urgency is urgency]
+        while stack:
+            i = stack.pop()
+            if i not in found:
+                found.add(i)
+                stack += [w for net in self.inputs[i] for w in self.writers[net]]
+        return found
+
+    def _advance(self, i: int) -> None:
+        """Moves an op to the first time with room for it after its inputs are complete."""
+        cost = _cost(self.ops[i])
+        budget = self.shape.heads if self.ops[i].head else self.neuron_budget
+        earliest = _next_time(self.ops[i], max(map(self.ready, self.inputs[i]), default=-1))
+        for t in range(earliest, self.time[i], 2):
+            if self.used[t] + cost <= budget:
+                self.used[self.time[i]] -= cost
+                self.used[t] += cost
+                self.time[i] = t
+                return
 
 
 def _cost(op: Op) -> int:

@@ -89,29 +89,32 @@ def build_branch(
                 flags[0][lane] + source[CondSource.FLAG_A1] - 1,
             ],
         )
-        flag = flags[1][lane]
+        flag, ran = flags[1][lane], mask[lane]
         values = []
         for j, (yes, no) in enumerate(zip(if_true, if_false, strict=True)):
             gates = [
-                yes + early - 1,
-                no - early - late,
-                yes + flag + late - 2,
-                no + late - 1 - flag,
+                ran + yes + early - 2,
+                ran + no - 1 - early - late,
+                ran + yes + flag + late - 3,
+                ran + no + late - 2 - flag,
             ]
+            if j < config.block_bits:
+                # Lanes that lost their bank stay at this block, running.
+                gates.append(front.mask[lane] - mask[lane] + front.block[j] - 1)
             values.append(any_of(n, f"next[{lane}][{j}]", gates))
         absent = inits - front.init_mask[lane]
         first_status = config.block_bits
         rows.append([*values[:first_status], *(v + absent for v in values[first_status:])])
-        ran = trap + mask[lane] - 1
+        trapped = ran + trap - 1
         n.add(
             f"traps[{lane}]",
             [
                 Neuron(gate, ONE, ((traps, 1.0),))
                 for gate in (
-                    ran + early - 1 - negate,
-                    ran + negate - 1 - early - late,
-                    ran + flag + late - 2 - negate,
-                    ran + negate + late - 2 - flag,
+                    trapped + early - 1 - negate,
+                    trapped + negate - 1 - early - late,
+                    trapped + flag + late - 2 - negate,
+                    trapped + negate + late - 2 - flag,
                 )
             ],
         )
@@ -119,7 +122,7 @@ def build_branch(
         read = m.memory(
             f"counter[{lane}]",
             rows[lane],
-            write_enable=mask[lane] + inits,
+            write_enable=front.mask[lane] + inits,
             write_address=front.pass_,
             read_address=read_pass,
         )

@@ -9,7 +9,7 @@ from qgpu_isa.machine_config import WORD_BITS
 from qgpu_isa.program import DstKind
 
 from qgpu_circuit.gates import any_of, relu
-from qgpu_circuit.netlist import Lin, Neuron, lin, total
+from qgpu_circuit.netlist import Lin, NetId, Neuron, Urgency, lin, total
 from qgpu_circuit.signals import Machine, from_sign, sign_match
 from qgpu_circuit.units.front_end import FrontEnd
 from qgpu_circuit.units.operands import Word
@@ -34,6 +34,69 @@ class LiveOut:
     row: list[Word]
 
 
+@dataclass(frozen=True)
+class Choice:
+    """Which slot's live-out the token has to send.
+
+    Attributes:
+        begins, idle: see LiveOut.
+        sending: per slot, whether the next token belongs to its record.
+        index: bits of the destination's number.
+    """
+
+    begins: list[Lin]
+    idle: Lin
+    sending: list[Lin]
+    index: list[Lin]
+
+
+def _choose(m: Machine, front: FrontEnd, write: RowWrite) -> Choice:
+    """Walks through the block's slots with a destination, in order."""
+    n = m.netlist
+    execs = front.is_[TokenClass.EXEC]
+    live = [
+        any_of(n, f"live[{k.name}]", [_is_kind(write, k, DstKind.REG), _is_kind(write, k, DstKind.PRED)])
+        for k in Slot
+    ]
+    pending = [
+        relu(n, f"pending[{k.name}]", live[k] + execs + total(front.finished[:k]) - 1)
+        for k in Slot
+    ]
+    done = total(front.finished)
+    first = [pending[k] - total(pending[:k]) for k in Slot]
+    sending = [any_of(n, f"sending[{k.name}]", [first[k], front.current[k] - done]) for k in Slot]
+    index = [
+        any_of(n, f"index[{i}]", [sending[k] * 2 + write.rom[k].field("dst")[i] - 2 for k in Slot])
+        for i in range(len(write.index))
+    ]
+    return Choice(
+        begins=[relu(n, f"begins[{k.name}]", first[k]) for k in Slot],
+        idle=relu(n, "idle", execs + done - total(pending)),
+        sending=sending,
+        index=index,
+    )
+
+
+def _is_kind(write: RowWrite, slot: Slot, kind: DstKind) -> Lin:
+    return sign_match(write.rom[slot].field("dst_kind"), kind)
+
+
+def _queue(
+    m: Machine, slot: Slot, words: list[Word], write: Lin, read: Lin, outs: list[NetId]
+) -> None:
+    """Stores a slot's result until its record is sent."""
+    flat = [bit for word in words for bit in word]
+    for first in range(0, len(flat), m.shape.columns):
+        cut = slice(first, first + m.shape.columns)
+        m.memory(
+            f"queue/{slot.name}[{first // m.shape.columns}]",
+            flat[cut],
+            write_enable=write,
+            read_enable=read,
+            outs=outs[cut],
+        )
+
+
 def build_live_out(
     m: Machine,
     front: FrontEnd,
@@ -51,50 +114,23 @@ def build_live_out(
     """
     n, config = m.netlist, m.config
     execs = front.is_[TokenClass.EXEC]
-    kinds = {
-        kind: [sign_match(write.rom[k].field("dst_kind"), kind) for k in Slot]
+    with n.urgent(Urgency.EARLY):
+        choice = _choose(m, front, write)
+    sending, index = choice.sending, choice.index
+    old = [n.net(f"old[{i}]") for i in range(config.lanes * WORD_BITS)]
+    gates = {
+        kind: [sending[k] * 2 + _is_kind(write, k, kind) - 2 for k in Slot]
         for kind in (DstKind.REG, DstKind.PRED)
     }
-    live = [any_of(n, f"live[{k.name}]", [kinds[kind][k] for kind in kinds]) for k in Slot]
-    pending = [
-        relu(n, f"pending[{k.name}]", live[k] + execs + total(front.finished[:k]) - 1)
-        for k in Slot
-    ]
-    begins = [relu(n, f"begins[{k.name}]", pending[k] - total(pending[:k])) for k in Slot]
-    done = total(front.finished)
-    idle = relu(n, "idle", execs + done - total(pending))
-    sending = [
-        any_of(
-            n,
-            f"sending[{k.name}]",
-            [pending[k] - total(pending[:k]), front.current[k] - done],
-        )
-        for k in Slot
-    ]
-    index = [
-        any_of(
-            n, f"old/index[{i}]", [sending[k] * 2 + write.rom[k].field("dst")[i] - 2 for k in Slot]
-        )
-        for i in range(len(write.index))
-    ]
-    old = [n.net(f"old[{i}]") for i in range(config.lanes * WORD_BITS)]
-    gates = {kind: [sending[k] * 2 + kinds[kind][k] - 2 for k in Slot] for kind in kinds}
-    registers.port("old", index, gates[DstKind.REG], outs=old)
+    registers.port("old", index, gates[DstKind.REG], outs=old, late=True)
     low = [old[lane * WORD_BITS] for lane in range(config.lanes)]
-    predicates.port("old", index, gates[DstKind.PRED], outs=low)
+    predicates.port("old", index, gates[DstKind.PRED], outs=low, late=True)
 
     new = [n.net(f"new[{i}]") for i in range(config.lanes * WORD_BITS)]
     for k in Slot:
-        flat = [bit for word in results[k] for bit in word]
-        for first in range(0, len(flat), m.shape.columns):
-            cut = slice(first, first + m.shape.columns)
-            m.memory(
-                f"queue/{k.name}[{first // m.shape.columns}]",
-                flat[cut],
-                write_enable=execs,
-                read_enable=sending[k],
-                outs=new[cut],
-            )
+        # Queueing a result frees its dimensions; that of the last slot is on the critical path.
+        with n.urgent(Urgency.LATE if k is Slot.A2 else Urgency.SOON):
+            _queue(m, k, results[k], execs, sending[k], new)
     stored = [masks[k][lane] for k in Slot for lane in range(config.lanes)]
     read = [from_sign(x) for x in m.memory("queue/masks", stored, write_enable=execs)]
     row = []
@@ -112,4 +148,4 @@ def build_live_out(
             neurons.append(Neuron(lin(old[at]) - writes, ONE, ((net, 1.0),)))
         n.add(f"row[{lane}]", neurons)
         row.append([lin(net) for net in nets])
-    return LiveOut(begins, idle, row)
+    return LiveOut(choice.begins, choice.idle, row)

@@ -9,7 +9,7 @@ from qgpu_isa import Slot
 from qgpu_isa.machine_config import WORD_BITS
 from qgpu_isa.program import FORWARDS, Source
 
-from qgpu_circuit.gates import any_of, relu, step_neurons
+from qgpu_circuit.gates import relu, step_neurons
 from qgpu_circuit.netlist import Lin, Neuron, lin
 from qgpu_circuit.signals import Machine, from_sign, sign_match
 from qgpu_circuit.units.front_end import FrontEnd
@@ -41,6 +41,7 @@ def select_operand(
         f"{slot.name}.{which}",
         [from_sign(x) for x in row.field(f"{which}_reg")],
         [wanted[Source.REG]],
+        late=slot is Slot.A2,
     )
     nets = [[n.net(f"{which}[{lane}][{i}]") for i in range(WORD_BITS)] for lane in range(config.lanes)]
     every = range(config.lanes)
@@ -112,12 +113,3 @@ def decode_ops(m: Machine, row: RomRow, opcodes: Sequence[tuple[str, int]]) -> d
         for name, code in opcodes
     }
 
-
-__all__ = [
-    "OperandSources",
-    "Word",
-    "any_of",
-    "decode_ops",
-    "select_operand",
-    "select_predicate",
-]

@@ -89,7 +89,7 @@ def build_pass_scheduler(m: Machine, front: FrontEnd) -> NextPass:
         opened.append(any_of(n, f"opens[{p}]", gates[4:]))
         picks.append(any_of(n, f"pick[{p}]", gates[:4]) + opened[-1])
     opens = total(opened)
-    any_pick = total(picks)
+    ended = relu(n, "ended", stop - total(picks))
     pass_bits = [
         relu(n, f"same_pass[{i}]", bit + execs - 1)
         + total(picks[p] for p in passes if p >> i & 1)
@@ -110,8 +110,8 @@ def build_pass_scheduler(m: Machine, front: FrontEnd) -> NextPass:
         phase=read[-3],
         resumed=read[-2],
         at_cta=read[-1],
-        switched=any_pick,
-        ended=relu(n, "ended", stop - any_pick),
+        switched=stop - ended,
+        ended=ended,
     )
 
 

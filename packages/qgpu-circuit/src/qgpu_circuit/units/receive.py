@@ -23,6 +23,8 @@ class RowWrite:
 
     Attributes:
         values: bits of the row, lane by lane.
+        late_values: the same, computed again for the ports of the last layers: cheaper than
+            carrying a row's dimensions through the layers between.
         index: bits of the register's (or predicate's) number.
         to: per destination kind, expressions of which at most one is 1 where the token writes
             such a row (their sum says whether it does).
@@ -30,6 +32,7 @@ class RowWrite:
     """
 
     values: list[Lin]
+    late_values: list[Lin]
     index: list[Lin]
     to: dict[DstKind, list[Lin]]
     rom: list[RomRow]
@@ -54,7 +57,10 @@ def build_receive(m: Machine, front: FrontEnd) -> RowWrite:
         ]
         for kind in (DstKind.REG, DstKind.PRED)
     }
-    return RowWrite(_expand(m, front), index, to, rom)
+    values = _expand(m, front)
+    with n.scope("late"):
+        late_values = _expand(m, front)
+    return RowWrite(values, late_values, index, to, rom)
 
 
 def _expand(m: Machine, front: FrontEnd) -> list[Lin]:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from qgpu_isa.machine_config import WORD_BITS
 from qgpu_isa.program import DstKind
 
-from qgpu_circuit.gates import any_of, match, relu
+from qgpu_circuit.gates import any_of, match
 from qgpu_circuit.netlist import Lin, NetId, lin
 from qgpu_circuit.signals import Machine
 from qgpu_circuit.units.front_end import FrontEnd
@@ -40,11 +40,18 @@ class RowFile:
         *,
         name: str,
         kind: DstKind,
-        columns: Sequence[Lin],
+        columns: Sequence[int],
         index_bits: int,
     ) -> None:
+        """Makes the file's write port.
+
+        Args:
+            columns: positions of the row's bits that the file keeps.
+            index_bits: bits of a row's number within a pass.
+        """
         self.m, self.front, self.name = m, front, name
-        self.columns = list(columns)
+        self.columns = [write.values[i] for i in columns]
+        self.late_columns = [write.late_values[i] for i in columns]
         self.index = write.index[:index_bits]
         per_head = m.shape.columns
         halves = -(-len(self.columns) // per_head)
@@ -68,10 +75,13 @@ class RowFile:
         index: Sequence[Lin],
         enables: Sequence[Lin],
         outs: Sequence[NetId] | None = None,
+        *,
+        late: bool = False,
     ) -> list[Lin]:
         """A read port.
 
         Args:
+            late: whether the port stands in the last layers.
             index: bits of the row number.
             enables: gates over which the read is enabled (at most one is 1).
             outs: nets to add to, one per column; new ones if not given.
@@ -90,7 +100,7 @@ class RowFile:
                 cut = slice(half * m.shape.columns, (half + 1) * m.shape.columns)
                 m.memory(
                     f"{full}/bank{bank}.{half}",
-                    self.columns[cut],
+                    (self.late_columns if late else self.columns)[cut],
                     write_enable=self.write_enable[bank],
                     read_enable=enable,
                     write_address=[*self.index, *self.pass_low],
@@ -108,7 +118,7 @@ def build_register_file(m: Machine, front: FrontEnd, write: RowWrite) -> RowFile
         write,
         name="registers",
         kind=DstKind.REG,
-        columns=write.values,
+        columns=range(m.config.lanes * WORD_BITS),
         index_bits=m.config.register_bits,
     )
 
@@ -121,7 +131,7 @@ def build_predicate_file(m: Machine, front: FrontEnd, write: RowWrite) -> RowFil
         write,
         name="predicates",
         kind=DstKind.PRED,
-        columns=[write.values[lane * WORD_BITS] for lane in range(m.config.lanes)],
+        columns=[lane * WORD_BITS for lane in range(m.config.lanes)],
         index_bits=min(3, (m.config.predicates).bit_length()),
     )
 
@@ -129,6 +139,3 @@ def build_predicate_file(m: Machine, front: FrontEnd, write: RowWrite) -> RowFil
 def lanes_of(bits: Sequence[Lin]) -> list[list[Lin]]:
     """A row's bits lane by lane."""
     return [list(bits[i : i + WORD_BITS]) for i in range(0, len(bits), WORD_BITS)]
-
-
-__all__ = ["RowFile", "build_predicate_file", "build_register_file", "lanes_of", "relu"]

@@ -46,8 +46,10 @@ def predicate_mask(state: State, g: int, pred: Predicate) -> int:
     return value ^ full if pred.negate else value
 
 
-def execute_block(state: State, block: Block, g: int, mask: int) -> BlockResult:
-    """Executes `block` for the lanes `mask` of pass `g`: memory and program counters change.
+def execute_block(
+    state: State, block: Block, index: int, g: int, mask: int
+) -> BlockResult:
+    """Executes `block`, which is block number `index`, for the lanes `mask` of pass `g`: memory and program counters change.
 
     Live-outs are returned, not written: the register file is written by the records.
     """
@@ -78,6 +80,10 @@ def execute_block(state: State, block: Block, g: int, mask: int) -> BlockResult:
             flags[slot] = sum(v << i for i, v in enumerate(results[slot]))
     if out.fault is None:
         _branch(state, block, g, flags, out)
+        for i in range(config.lanes):
+            if mask & ~out.mask & 1 << i:
+                # A lane that lost its bank runs this block again, whatever it waited for before.
+                state.pcs[g][i], state.statuses[g][i] = index, Status.RUN
     _collect_live(state, block, g, out)
     return out
 

@@ -162,7 +162,7 @@ class Machine:
         g = phase = block = 0
         mask = pass_mask(config, self.launch.threads, 0)
         while True:
-            result = execute_block(state, self.launch.image.blocks[block], g, mask)
+            result = execute_block(state, self.launch.image.blocks[block], block, g, mask)
             at = (cta, block, g, mask)
             if result.fault is not None:
                 yield StepRecord(Token(TokenClass.FAULT, (int(result.fault),)), *at)
