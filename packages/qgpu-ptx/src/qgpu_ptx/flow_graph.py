@@ -1,0 +1,79 @@
+"""Facts about a function's control flow and assignments."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+
+from qgpu_ptx.ir import BasicBlock, Function, Op, Pred, PredUse, Reg, Value
+
+
+def dominators(function: Function) -> dict[str, set[str]]:
+    """The blocks that every path to a block goes through, itself included."""
+    labels = [block.label for block in function.blocks]
+    predecessors = function.predecessors()
+    entry = labels[0]
+    result = {label: set(labels) for label in labels}
+    result[entry] = {entry}
+    changed = True
+    while changed:
+        changed = False
+        for label in labels[1:]:
+            incoming = [result[p] for p in predecessors[label]]
+            new = (set.intersection(*incoming) if incoming else set()) | {label}
+            if new != result[label]:
+                result[label] = new
+                changed = True
+    return result
+
+
+def terminator_uses(block: BasicBlock) -> Iterator[Pred]:
+    """Predicates that a block's terminator reads."""
+    if block.terminator.cond is not None:
+        yield block.terminator.cond.pred
+
+
+def assignment_counts(function: Function) -> Counter[Reg | Pred]:
+    """How many operations set each register and predicate."""
+    return Counter(op.dst for op in function.ops() if op.dst is not None)
+
+
+def single_assignments(function: Function) -> dict[Reg | Pred, Op]:
+    """The defining operation of what is set once, without a guard, before every use.
+
+    Such a register is a name for its operation's value, wherever it is read.
+    """
+    counts = assignment_counts(function)
+    where: dict[Reg | Pred, tuple[str, int]] = {}
+    found: dict[Reg | Pred, Op] = {}
+    for block in function.blocks:
+        for index, op in enumerate(block.ops):
+            if op.dst is not None and counts[op.dst] == 1 and op.guard is None:
+                found[op.dst] = op
+                where[op.dst] = (block.label, index)
+    over = dominators(function)
+    for block in function.blocks:
+        uses = [(use, i) for i, op in enumerate(block.ops) for use in op.uses()]
+        uses += [(use, len(block.ops)) for use in terminator_uses(block)]
+        for use, index in uses:
+            if use in found:
+                label, start = where[use]
+                before = start < index if label == block.label else label in over[block.label]
+                if not before:
+                    del found[use]
+    return found
+
+
+def use_counts(function: Function) -> Counter[Reg | Pred]:
+    """How many operands read each register and predicate."""
+    counts = Counter(use for op in function.ops() for use in op.uses())
+    for block in function.blocks:
+        counts.update(terminator_uses(block))
+    return counts
+
+
+def stable(value: Value | PredUse | None, single: dict[Reg | Pred, Op]) -> bool:
+    """Whether an operand means the same wherever its definition reaches."""
+    if isinstance(value, PredUse):
+        return value.pred in single
+    return not isinstance(value, Reg) or value in single

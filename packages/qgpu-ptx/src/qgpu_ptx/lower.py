@@ -1,0 +1,194 @@
+"""Lowers a kernel to machine blocks for one launch shape and known arguments."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass
+
+from qgpu_isa import Launch, MachineConfig, ProgramImage
+
+from qgpu_ptx.allocate_registers import allocate_registers
+from qgpu_ptx.ast_to_ir import KernelLowering
+from qgpu_ptx.blocks_to_image import blocks_to_image
+from qgpu_ptx.ir import Function, Op, Pred, Reg, Special
+from qgpu_ptx.launch_shape import LaunchShape
+from qgpu_ptx.launch_spec import LaunchSpec
+from qgpu_ptx.lowering_errors import MachineLimitError
+from qgpu_ptx.memory_layout import WORD_BYTES, ArgumentLayout, place_arguments
+from qgpu_ptx.passes import PIPELINE
+from qgpu_ptx.passes.legalize import legalize
+from qgpu_ptx.ptx_ast import Module
+from qgpu_ptx.ptx_interpreter import find_entry
+from qgpu_ptx.row_costs import UNKNOWN, estimate_rows, row_tokens
+from qgpu_ptx.run_launch_spec import check_spec_fits
+from qgpu_ptx.spill_registers import spill
+from qgpu_ptx.variable_layout import VariableLayout
+from qgpu_ptx.virtual_blocks import VirtualBlock, to_virtual_blocks
+
+Watch = Callable[[str, Function], None]
+"""Called with each stage's name and the IR after it."""
+
+MAX_SPILL_ROUNDS = 8
+
+
+@dataclass(frozen=True)
+class LoweredKernel:
+    """A kernel ready to launch.
+
+    Attributes:
+        image: the program; each block's `source` names PTX and CUDA lines.
+        memory: initial words of `.global` and `.const` variables.
+        end: first free byte of global memory behind all that the kernel uses.
+        shared_words, registers, predicates: what the kernel uses of each.
+        shape: the launch shape it was lowered for.
+    """
+
+    image: ProgramImage
+    memory: Mapping[int, int]
+    end: int
+    shared_words: int
+    registers: int
+    predicates: int
+    shape: LaunchShape
+
+
+@dataclass(frozen=True)
+class PlacedLaunch:
+    """A lowered kernel with its arrays: all that a run needs, and where results lie."""
+
+    kernel: LoweredKernel
+    layout: ArgumentLayout
+
+    def launch(self) -> Launch:
+        """The launch for the machine."""
+        return Launch(
+            image=self.kernel.image,
+            memory={**self.kernel.memory, **self.layout.memory},
+            threads=self.kernel.shape.threads,
+            ctas=self.kernel.shape.ctas,
+        )
+
+
+def lower_launch(
+    module: Module,
+    spec: LaunchSpec,
+    config: MachineConfig,
+    *,
+    without: Collection[str] = (),
+    watch: Watch | None = None,
+) -> PlacedLaunch:
+    """Places the arrays of a launch spec and lowers its kernel. Raises QgpuPtxError."""
+    check_spec_fits(spec, find_entry(module, spec.kernel))
+    layout = place_arguments(spec, config)
+    shape = LaunchShape(spec.grid, spec.block, spec.dynamic_shared_bytes)
+    kernel = lower(
+        module, spec.kernel, shape, layout.arguments, config, layout.end,
+        without=without, watch=watch,
+    )  # fmt: skip
+    return PlacedLaunch(kernel, layout)
+
+
+def lower(
+    module: Module,
+    entry: str,
+    shape: LaunchShape,
+    arguments: tuple[int | bytes, ...],
+    config: MachineConfig,
+    first_free: int,
+    *,
+    without: Collection[str] = (),
+    watch: Watch | None = None,
+) -> LoweredKernel:
+    """Lowers one kernel.
+
+    `arguments` are pointers' byte addresses, scalars' values, structures' bytes; `first_free` is
+    the first byte of global memory behind the arrays. `without` names passes to leave out.
+
+    Raises:
+        QgpuPtxError: the kernel uses what is not supported, or exceeds the machine.
+    """
+    if shape.threads > config.threads:
+        raise MachineLimitError(
+            f"a CTA of {shape.threads} threads does not fit machine '{config.name}', "
+            f"which holds {config.threads}"
+        )
+    function, variables = _to_ir(module, entry, shape, arguments, config, first_free)
+    watch = watch or (lambda name, ir: None)
+    watch("ir", function)
+    for step in PIPELINE:
+        if step.name not in without:
+            function = step.run(function)
+            watch(step.name, function)
+    function = legalize(function)
+    watch("legalize", function)
+    function, blocks, numbers, end = _allocate(function, shape, config, variables.end)
+    watch("spill", function)
+    image = blocks_to_image(entry, blocks, numbers, config)
+    if end > WORD_BYTES * config.global_words:
+        raise MachineLimitError(
+            f"kernel {entry} needs {end // WORD_BYTES} global words with local memory; "
+            f"machine '{config.name}' has {config.global_words}"
+        )
+    used = [[n for item, n in numbers.items() if isinstance(item, k)] for k in (Reg, Pred)]
+    return LoweredKernel(
+        image,
+        variables.memory,
+        end,
+        variables.used_shared_words(),
+        *(max(kind, default=-1) + 1 for kind in used),
+        shape,
+    )
+
+
+def _to_ir(
+    module: Module,
+    entry: str,
+    shape: LaunchShape,
+    arguments: tuple[int | bytes, ...],
+    config: MachineConfig,
+    first_free: int,
+) -> tuple[Function, VariableLayout]:
+    """The raw IR. A second round places local memory once its size is known."""
+    local_words = 0
+    while True:
+        variables = VariableLayout(module, config, first_free, shape.dynamic_shared_bytes)
+        kernel = KernelLowering(
+            module, find_entry(module, entry), shape, arguments, variables, config
+        )
+        base, stride = variables.end, WORD_BYTES * local_words
+        builder = kernel.builder
+        variables.use_local_addresses(
+            lambda offset, b=builder, base=base, stride=stride: b.add(  # type: ignore[misc]
+                b.op("mullo", Special.TID, stride), base + offset
+            )
+        )
+        function = kernel.lower()
+        # An odd number of words keeps the lanes of a pass in different banks.
+        needed = -(-variables.local_bytes // WORD_BYTES) | 1 if variables.local_bytes else 0
+        if needed == local_words:
+            variables.end += WORD_BYTES * needed * shape.threads
+            return function, variables
+        local_words = needed
+
+
+def _allocate(
+    function: Function, shape: LaunchShape, config: MachineConfig, end: int
+) -> tuple[Function, list[VirtualBlock], dict[Reg | Pred, int], int]:
+    """Packs and colours; what finds no register goes to memory, and both are done again."""
+    for _ in range(MAX_SPILL_ROUNDS):
+        rows = estimate_rows(function, shape.threads)
+
+        def weigh(op: Op) -> int:
+            if not isinstance(op.dst, Reg):
+                return 1
+            return row_tokens(rows.get(op.dst, UNKNOWN), config)  # noqa: B023
+
+        blocks = to_virtual_blocks(function, weigh)
+        allocation = allocate_registers(blocks, config)
+        if not allocation.spilled:
+            return function, blocks, allocation.numbers, end
+        function, end = spill(function, allocation.spilled, end, shape.threads)
+    raise MachineLimitError(
+        f"kernel {function.name} needs more than the {config.registers} registers of machine "
+        f"'{config.name}', even with values kept in memory"
+    )

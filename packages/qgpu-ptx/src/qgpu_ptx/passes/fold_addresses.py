@@ -1,0 +1,67 @@
+"""Puts address arithmetic into the access: slot A0 computes one operation for free."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from qgpu_ptx.flow_graph import single_assignments, stable
+from qgpu_ptx.ir import WORD, ZERO, Address, Function, Imm, Op, Pred, Reg, Value
+from qgpu_ptx.simplify_op import LEA_SHIFT
+
+_ADDERS = {shift: name for name, shift in LEA_SHIFT.items()}
+
+
+def fold_addresses(function: Function) -> Function:
+    """Rewrites every address to the richest single operation that computes it."""
+    single = single_assignments(function)
+    blocks = []
+    for block in function.blocks:
+        ops = [
+            op if op.address is None else replace(op, address=_fold(op.address, single))
+            for op in block.ops
+        ]
+        blocks.append(replace(block, ops=tuple(ops)))
+    return replace(function, blocks=tuple(blocks))
+
+
+def _definition(value: Value, single: dict[Reg | Pred, Op]) -> Op | None:
+    if not isinstance(value, Reg):
+        return None
+    op = single.get(value)
+    if op is None or op.is_memory or not all(stable(v, single) for v in op.values()):
+        return None
+    return op
+
+
+def _fold(address: Address, single: dict[Reg | Pred, Op]) -> Address:
+    for _ in range(16):
+        new = _step(address, single)
+        if new == address:
+            break
+        address = new
+    return address
+
+
+def _step(address: Address, single: dict[Reg | Pred, Op]) -> Address:
+    """One definition folded in; the address keeps the form (a << shift) + b where it can."""
+    if address.name not in LEA_SHIFT:
+        return address
+    shift = LEA_SHIFT[address.name]
+    a, b = address.a, address.b
+    if shift == 0 and isinstance(a, Imm):
+        a, b = b, a
+    inner = _definition(a, single)
+    if inner is not None:
+        if inner.name == "shl" and isinstance(inner.b, Imm) and shift + inner.b.value in _ADDERS:
+            return Address(_ADDERS[shift + inner.b.value], inner.a, b)
+        if inner.name == "add" and isinstance(inner.b, Imm) and isinstance(b, Imm):
+            offset = b.value + (inner.b.value << shift) & WORD
+            return Address(address.name, inner.a, Imm(offset))
+        if shift == 0 and b == ZERO and inner.name in ("add", "sub", "and", "or", "xor"):
+            return Address(inner.name, inner.a, inner.b)
+    if shift == 0:
+        other = _definition(b, single)
+        if other is not None and other.name == "shl" and isinstance(other.b, Imm):
+            if other.b.value in _ADDERS:
+                return Address(_ADDERS[other.b.value], other.a, a)
+    return Address(address.name, a, b)

@@ -1,0 +1,127 @@
+"""How many tokens the machine will likely need to send a register's row back."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from qgpu_isa.formats import wide_shape
+from qgpu_isa.machine_config import MachineConfig
+from qgpu_isa.vocabulary import Width
+
+from qgpu_ptx.ir import Function, Imm, Op, Reg, Special, Value
+from qgpu_ptx.simplify_op import COMPARES
+
+TOP = (1 << 32) - 1
+SMALL = 1 << 11
+
+
+@dataclass(frozen=True)
+class Row:
+    """What is known of a register's row: the largest value, and its shape over the lanes.
+
+    A uniform row is one value; a linear one counts up by `stride` from lane to lane.
+    """
+
+    largest: int = TOP
+    stride: int | None = None
+
+    @property
+    def uniform(self) -> bool:
+        return self.stride == 0
+
+
+UNKNOWN = Row()
+
+
+def estimate_rows(function: Function, threads: int) -> dict[Reg, Row]:
+    """A row for every register; those set more than once or by loads are unknown."""
+    counts: dict[object, int] = {}
+    for op in function.ops():
+        counts[op.dst] = counts.get(op.dst, 0) + 1
+    rows: dict[Reg, Row] = {}
+    for _ in range(2):
+        for op in function.ops():
+            if isinstance(op.dst, Reg) and op.dst not in rows and counts[op.dst] == 1:
+                row = _row(op, rows, threads)
+                if row != UNKNOWN:
+                    rows[op.dst] = row
+    return rows
+
+
+def row_tokens(row: Row, config: MachineConfig) -> int:
+    """Tokens of a record with this row."""
+    if row.largest <= 1 or (row.uniform and row.largest < SMALL):
+        return 1
+    if row.stride in (1, 4) and row.largest < SMALL:
+        return 1
+    width = Width.W32
+    if row.uniform:
+        width = Width.U32
+    else:
+        for bits, narrower in ((4, Width.W4), (8, Width.W8), (15, Width.W16)):
+            if row.largest < 1 << bits:
+                width = narrower
+                break
+        else:
+            # Most words that kernels compute are small numbers.
+            width = Width.W16
+    shape = wide_shape(config, width)
+    return shape.parts * (1 + shape.conts)
+
+
+def _value(value: Value, rows: dict[Reg, Row], threads: int) -> Row:
+    if isinstance(value, Imm):
+        return Row(value.value, 0)
+    if value is Special.TID:
+        return Row(threads - 1, 1)
+    if value is Special.CTAID:
+        return Row(SMALL - 1, 0)
+    assert isinstance(value, Reg)
+    return rows.get(value, UNKNOWN)
+
+
+def _row(op: Op, rows: dict[Reg, Row], threads: int) -> Row:
+    if op.name in COMPARES or op.name == "setp":
+        return Row(1)
+    if op.is_memory:
+        uniform = op.address is not None and all(
+            _value(v, rows, threads).uniform for v in (op.address.a, op.address.b)
+        )
+        return Row(TOP, 0) if uniform and op.name == "ld" else UNKNOWN
+    a, b = _value(op.a, rows, threads), _value(op.b, rows, threads)
+    match op.name:
+        case "mov":
+            return a
+        case "add":
+            return _sum(a, b)
+        case "sub" if b.uniform:
+            return Row(TOP, a.stride)
+        case "shl" if isinstance(op.b, Imm):
+            stride = None if a.stride is None else a.stride << op.b.value
+            return Row(min(TOP, a.largest << op.b.value), stride)
+        case "shr" if isinstance(op.b, Imm):
+            return Row(a.largest >> op.b.value, 0 if a.uniform else None)
+        case "and":
+            largest = min(a.largest, b.largest)
+            return Row(largest, 0 if a.uniform and b.uniform else None)
+        case "minu":
+            return Row(min(a.largest, b.largest), 0 if a.uniform and b.uniform else None)
+        case "sel":
+            return Row(max(a.largest, b.largest))
+        case "mullo":
+            stride = 0 if a.uniform and b.uniform else None
+            return Row(min(TOP, a.largest * b.largest), stride)
+        case "or" | "xor":
+            bits = max(a.largest, b.largest).bit_length()
+            return Row((1 << bits) - 1, 0 if a.uniform and b.uniform else None)
+    return Row(TOP, 0) if a.uniform and b.uniform else UNKNOWN
+
+
+def _sum(a: Row, b: Row) -> Row:
+    total = a.largest + b.largest
+    stride = None
+    if a.stride is not None and b.stride is not None:
+        stride = a.stride + b.stride
+    return Row(total if total <= TOP else TOP, stride)
+
+
