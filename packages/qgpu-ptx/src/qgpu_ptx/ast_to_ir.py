@@ -59,7 +59,7 @@ class KernelLowering:
         self.config = config
         self.variables = variables
         self.builder = IrBuilder(entry.name)
-        self.carry: Reg = self.builder.register()
+        self.carry: Reg = self.builder.variable()
         self._arguments = arguments
         self._parameters: list[ParameterBlock] = []
         self._frames: list[_Frame] = []
@@ -210,7 +210,7 @@ class KernelLowering:
             return symbol.known
         if not symbol.words:
             count = 2 if symbol.type.bits == 64 else 1
-            symbol.words = tuple(self.builder.register() for _ in range(count))
+            symbol.words = tuple(self.builder.variable() for _ in range(count))
         return symbol.words
 
     def register_condition(self, symbol: RegisterVariable) -> Condition:
@@ -218,13 +218,13 @@ class KernelLowering:
         if symbol.known_condition is not None:
             return symbol.known_condition
         if symbol.predicate is None:
-            symbol.predicate = self.builder.predicate()
+            symbol.predicate = self.builder.predicate_variable()
         return PredUse(symbol.predicate)
 
     def set_words(self, symbol: RegisterVariable, words: Words) -> None:
         """Sets a register."""
         if symbol.assignments == 1 and not symbol.words:
-            symbol.known = words
+            symbol.known = tuple(self.builder.current(word) for word in words)
             return
         for register, value in zip(self.register_words(symbol), words, strict=True):
             assert isinstance(register, Reg)
@@ -233,7 +233,7 @@ class KernelLowering:
     def set_condition(self, symbol: RegisterVariable, condition: Condition) -> None:
         """Sets a predicate register."""
         if symbol.assignments == 1 and symbol.predicate is None:
-            symbol.known_condition = condition
+            symbol.known_condition = self.builder.current_condition(condition)
             return
         self.register_condition(symbol)
         assert symbol.predicate is not None
@@ -283,5 +283,3 @@ class KernelLowering:
     def globals(self) -> NameScope:
         """The scope of the module."""
         return self._globals
-
-

@@ -93,12 +93,10 @@ def _operands_reach(
             address_only = op.address.a == item and item not in (op.address.b, _data(op))
             if not (address_only and _address_forwarded(op, makers, places)):
                 return False
-        elif places[maker] not in FORWARDED[slot] or op.dst == item and op.guard is not None:
+        elif places[maker] not in FORWARDED[slot] or (op.dst == item and op.guard is not None):
             return False
     return True
 
 
 def _data(op: Op) -> Reg | None:
     return op.b if op.name == "st" and isinstance(op.b, Reg) else None
-
-

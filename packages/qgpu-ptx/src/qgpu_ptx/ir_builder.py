@@ -51,6 +51,7 @@ class IrBuilder:
         self._blocks: list[_OpenBlock] = []
         self._current = _OpenBlock("entry")
         self._blocks.append(self._current)
+        self._variables: set[Reg | Pred] = set()
 
     # Registers and plain operations
 
@@ -63,6 +64,34 @@ class IrBuilder:
         """A fresh predicate."""
         self._numbers += 1
         return Pred(self._numbers)
+
+    def variable(self) -> Reg:
+        """A fresh register that will be assigned more than once."""
+        register = self.register()
+        self._variables.add(register)
+        return register
+
+    def predicate_variable(self) -> Pred:
+        """A fresh predicate that will be assigned more than once."""
+        predicate = self.predicate()
+        self._variables.add(predicate)
+        return predicate
+
+    def current(self, value: Value) -> Value:
+        """The value that `value` has now, even if it is a variable that changes later."""
+        if value not in self._variables:
+            return value
+        dst = self.register()
+        self.assign(dst, value)
+        return dst
+
+    def current_condition(self, condition: Condition) -> Condition:
+        """The truth that a condition has now."""
+        if isinstance(condition, bool) or condition.pred not in self._variables:
+            return condition
+        dst = self.predicate()
+        self.assign_predicate(dst, condition)
+        return PredUse(dst)
 
     def emit(self, op: Op) -> None:
         """Appends an operation; code behind a jump is unreachable and dropped."""
@@ -273,4 +302,3 @@ class IrBuilder:
 def inverse_compare(name: str) -> str:
     """The comparison that holds where `name` does not."""
     return _INVERSE[name]
-

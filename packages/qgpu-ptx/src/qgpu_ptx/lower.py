@@ -129,15 +129,19 @@ def lower(
             f"kernel {entry} needs {end // WORD_BYTES} global words with local memory; "
             f"machine '{config.name}' has {config.global_words}"
         )
-    used = [[n for item, n in numbers.items() if isinstance(item, k)] for k in (Reg, Pred)]
     return LoweredKernel(
-        image,
-        variables.memory,
-        end,
-        variables.used_shared_words(),
-        *(max(kind, default=-1) + 1 for kind in used),
-        shape,
+        image=image,
+        memory=variables.memory,
+        end=end,
+        shared_words=variables.used_shared_words(),
+        registers=_count(numbers, Reg),
+        predicates=_count(numbers, Pred),
+        shape=shape,
     )
+
+
+def _count(numbers: Mapping[Reg | Pred, int], kind: type) -> int:
+    return 1 + max((n for item, n in numbers.items() if isinstance(item, kind)), default=-1)
 
 
 def _to_ir(

@@ -48,9 +48,7 @@ class _Packer:
         self.block = block
         self.depends = find_dependences(block)
         self.end = len(block.ops)
-        self.groups: dict[int, frozenset[int]] = {
-            i: frozenset({i}) for i in range(self.end + 1)
-        }
+        self.groups: dict[int, frozenset[int]] = {i: frozenset({i}) for i in range(self.end + 1)}
         self.home = list(range(self.end + 1))
         self._fits: dict[frozenset[int], dict[int, Slot] | None] = {}
         self._costs = [weigh(op) for op in block.ops]
@@ -161,7 +159,7 @@ class _Packer:
     def ordered_groups(self) -> list[Group]:
         """Groups in an order that respects all dependences, near program order."""
         successors = self._successors()
-        waiting = {home: 0 for home in self.groups}
+        waiting = dict.fromkeys(self.groups, 0)
         for after in successors.values():
             for home in after:
                 waiting[home] += 1
@@ -174,9 +172,9 @@ class _Packer:
             places = self._places(union)
             assert places is not None
             result.append(Group(places, self.end in union))
-            for after in successors[home]:
-                waiting[after] -= 1
-                if not waiting[after]:
-                    ready.append(after)
+            for follower in successors[home]:
+                waiting[follower] -= 1
+                if not waiting[follower]:
+                    ready.append(follower)
         assert len(result) == len(self.groups)
         return result

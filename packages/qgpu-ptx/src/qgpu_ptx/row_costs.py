@@ -123,5 +123,3 @@ def _sum(a: Row, b: Row) -> Row:
     if a.stride is not None and b.stride is not None:
         stride = a.stride + b.stride
     return Row(total if total <= TOP else TOP, stride)
-
-

@@ -100,5 +100,3 @@ class _Rewriter:
         ops.append(
             Op("st", b=register, address=self._address(dst), space="spill", origin=op.origin)
         )
-
-

@@ -79,7 +79,8 @@ class VariableLayout:
 
     def _initialise(self, variable: ast.Variable) -> None:
         place = self._module[variable.name]
-        assert variable.initializer is not None and isinstance(place.address, Imm)
+        assert variable.initializer is not None
+        assert isinstance(place.address, Imm)
         data = bytearray(place.size)
         type_ = scalar_type(variable.type, variable.span)
         self._fill(variable.initializer, variable, type_, data, 0, 0)

@@ -128,7 +128,7 @@ def block_order(function: Function) -> list[str]:
     over = dominators(function)
     predecessors = function.predecessors()
     blocks = {b.label: b for b in function.blocks}
-    depth = {label: 0 for label in blocks}
+    depth = dict.fromkeys(blocks, 0)
     for label in blocks:
         for head in blocks[label].terminator.targets:
             if head in over[label]:
@@ -159,4 +159,3 @@ def _loop(head: str, tail: str, predecessors: dict[str, list[str]]) -> set[str]:
                 members.add(before)
                 work.append(before)
     return members
-

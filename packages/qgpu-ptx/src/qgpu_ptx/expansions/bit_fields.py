@@ -76,7 +76,7 @@ def bfind(c: InstructionContext, m: Modifiers) -> None:
     x = c.read(c.operands[1], type_)
     if type_.signed:
         sign = b.sar(x[-1], 31)
-        x = tuple(b.xor(word, sign) for word in x)  # type: ignore[assignment]
+        x = tuple(b.xor(word, sign) for word in x)
     top = type_.bits - 1
     if len(x) == 2:
         high_zero = b.compare("seteq", x[1], 0)
@@ -102,7 +102,7 @@ def shift_words(b: IrBuilder, name: str, x: Words, amount: Value) -> Words:
 def low_ones(b: IrBuilder, count: Value, words: int) -> Words:
     """A value whose lowest `count` bits are ones."""
     ones: Words = (Imm(WORD), Imm(WORD)) if words == 2 else (Imm(WORD),)
-    return tuple(b.not_(w) for w in shift_words(b, "shl", ones, count))  # type: ignore[return-value]
+    return tuple(b.not_(w) for w in shift_words(b, "shl", ones, count))
 
 
 @expansion("bfe")
@@ -117,7 +117,7 @@ def bfe(c: InstructionContext, m: Modifiers) -> None:
     mask = low_ones(b, length, len(x))
     field = tuple(b.and_(w, k) for w, k in zip(moved, mask, strict=True))
     if not type_.signed:
-        c.write(c.operands[0], type_, field)  # type: ignore[arg-type]
+        c.write(c.operands[0], type_, field)
         return
     top = type_.bits - 1
     # The sign is bit min(position + length - 1, top); it fills what lies above the field.
@@ -132,7 +132,7 @@ def bfe(c: InstructionContext, m: Modifiers) -> None:
         b.select(empty, ZERO, b.or_(f, b.and_(sign, b.not_(k))))
         for f, k in zip(field, above, strict=True)
     )
-    c.write(c.operands[0], type_, words)  # type: ignore[arg-type]
+    c.write(c.operands[0], type_, words)
 
 
 @expansion("bfi")
@@ -149,7 +149,7 @@ def bfi(c: InstructionContext, m: Modifiers) -> None:
         b.or_(b.and_(old, b.not_(h)), b.and_(new, h))
         for old, new, h in zip(y, moved, hole, strict=True)
     )
-    c.write(c.operands[0], type_, words)  # type: ignore[arg-type]
+    c.write(c.operands[0], type_, words)
 
 
 @expansion("bmsk")

@@ -119,12 +119,12 @@ def _copy_in(
         block.data = given.data
         return
     for (offset, size), register in list(given.pieces.items()):
-        c.b.assign(block.piece(offset, size, c.b.register), register)
+        c.b.assign(block.piece(offset, size, c.b.variable), register)
 
 
 def _fill(c: InstructionContext, block: ParameterBlock, words: Words) -> None:
     for index, word in enumerate(words):
-        c.b.assign(block.piece(4 * index, min(4, block.size), c.b.register), word)
+        c.b.assign(block.piece(4 * index, min(4, block.size), c.b.variable), word)
 
 
 def _copy_back(
@@ -139,10 +139,10 @@ def _copy_back(
     if target is None:
         type_ = SCALAR_TYPES[f"b{8 * result.size}"]
         words = [
-            result.piece(offset, min(4, result.size), c.b.register)
+            result.piece(offset, min(4, result.size), c.b.variable)
             for offset in range(0, result.size, 4)
         ]
         c.write(actual, type_, (words[0], words[1]) if len(words) == 2 else (words[0],))
         return
     for (offset, size), register in list(result.pieces.items()):
-        c.b.assign(target.piece(offset, size, c.b.register), register)
+        c.b.assign(target.piece(offset, size, c.b.variable), register)

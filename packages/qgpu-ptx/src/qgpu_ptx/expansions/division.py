@@ -53,7 +53,7 @@ def _divide_loop(b: IrBuilder, x: Value, y: Value, wanted: str) -> Value:
 
     Bit k of the quotient is set if rest >> k >= y, a test that cannot overflow.
     """
-    rest, quotient, low, k = (b.register() for _ in range(4))
+    rest, quotient, low, k = (b.variable() for _ in range(4))
     group, bits, set_bit, next_bit, next_group, done = (
         b.label(name) for name in ("group", "bits", "set", "bit", "groups", "divided")
     )

@@ -83,9 +83,7 @@ def bit_offset(c: InstructionContext, address: Value, size: int) -> Value:
 # Parameters
 
 
-def _parameter(
-    c: InstructionContext, operand: ast.Operand
-) -> tuple[ParameterBlock, int] | None:
+def _parameter(c: InstructionContext, operand: ast.Operand) -> tuple[ParameterBlock, int] | None:
     """The parameter block that an address lies in, and the offset; None for memory."""
     if not isinstance(operand, ast.Address):
         return None
@@ -114,7 +112,7 @@ def _load_parameter(
 
 
 def _piece(c: InstructionContext, block: ParameterBlock, offset: int, size: int) -> Reg:
-    return block.piece(offset, size, c.b.register)
+    return block.piece(offset, size, c.b.variable)
 
 
 @expansion("st")
@@ -149,9 +147,7 @@ def st(c: InstructionContext, m: Modifiers) -> None:
         c.b.store(base, word, offset + WORD_BYTES * index, space)
 
 
-def _store_part(
-    c: InstructionContext, address: Value, value: Value, size: int, space: str
-) -> None:
+def _store_part(c: InstructionContext, address: Value, value: Value, size: int, space: str) -> None:
     """Replaces part of a word as one atomic step, since other lanes may own the rest of it."""
     b = c.b
     shift = bit_offset(c, address, size)
@@ -180,5 +176,3 @@ def _store_parameter(
 @expansion("prefetch", "prefetchu", "membar", "fence", "nanosleep")
 def nothing(c: InstructionContext, m: Modifiers) -> None:
     """No effect: there is no cache, memory is sequentially consistent, time is not observed."""
-
-

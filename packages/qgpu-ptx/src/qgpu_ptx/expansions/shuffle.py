@@ -29,7 +29,9 @@ def shfl(c: InstructionContext, m: Modifiers) -> None:
     if in_range is not True:
         source = b.select(in_range, source, lane(c.kernel))
     exchange = WarpExchange(c.kernel)
-    area = f"exchange{c.kernel.next_exchange()}"
+    # Lanes of one pass run in step, so only several passes need areas kept apart.
+    kind = "lanes" if exchange.single_pass else "exchange"
+    area = f"{kind}{c.kernel.next_exchange()}"
     words = c.kernel.shape.threads
     base = exchange.area(area, words)
     b.store(b.add(b.shl(thread(c.kernel), 2), base), value, space=area)

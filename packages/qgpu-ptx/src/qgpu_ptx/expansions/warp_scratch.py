@@ -66,18 +66,20 @@ class WarpExchange:
 
     def any(self, condition: Condition) -> Condition:
         """Whether the condition holds for any thread that takes part."""
-        if isinstance(condition, bool):
-            return condition
         b = self.b
-        words = -(-self._threads // WARP_THREADS)
-        address: Value = Imm(self.area("any_cta" if self._cta else "any", words))
-        if not self._cta:
-            address = b.add(address, b.shr(self.group_start(), 3))
-        b.store(address, Imm(1), space="shared", guard=condition)
-        self.barrier()
-        result = b.load(address, space="shared")
-        self.barrier()
-        b.store(address, ZERO, space="shared")
+        mine = self._pass_word()
+        if condition is True:
+            b.store(mine, Imm(1), space="shared")
+        elif condition is not False:
+            # Lanes of a pass store the same word: one is enough.
+            b.store(mine, Imm(1), space="shared", guard=condition)
+        if self.single_pass:
+            result: Value = b.load(mine, space="shared")
+        else:
+            self.barrier()
+            result = self._combine_passes(lambda total, word, lane: b.or_(total, word))
+            self.barrier()
+        b.store(mine, ZERO, space="shared")
         return b.nonzero(result)
 
     def gather(self, word: Value, combine: Combine) -> Value:
@@ -101,19 +103,28 @@ class WarpExchange:
         return self._gather_passes(total, combine)
 
     def _gather_passes(self, part: Value, combine: Combine) -> Value:
-        b = self.b
-        shift = self._lanes.bit_length() - 1
-        area = self.area("passes", -(-self._threads // self._lanes))
-        number = b.shr(thread(self.kernel), shift)
-        mine = b.add(b.shl(number, 2), area)
-        b.store(mine, part, space="shared")
+        mine = self._pass_word()
+        self.b.store(mine, part, space="shared")
         self.barrier()
-        start = b.add(b.shr(self.group_start(), shift - 2), area)
+        total = self._combine_passes(combine)
+        self.barrier()
+        self.b.store(mine, ZERO, space="shared")
+        return total
+
+    def _pass_word(self) -> Value:
+        """The address of this pass's word."""
+        number = self.b.shr(thread(self.kernel), self._lanes.bit_length() - 1)
+        return self.b.add(self.b.shl(number, 2), self._pass_area())
+
+    def _pass_area(self) -> int:
+        return self.area("passes", -(-self._threads // self._lanes))
+
+    def _combine_passes(self, combine: Combine) -> Value:
+        first = self.b.shr(self.group_start(), self._lanes.bit_length() - 1)
+        start = self.b.add(self.b.shl(first, 2), self._pass_area())
         total: Value = ZERO
         for index in range(self.passes):
-            total = combine(total, b.load(start, 4 * index, "shared"), -1 - index)
-        self.barrier()
-        b.store(mine, ZERO, space="shared")
+            total = combine(total, self.b.load(start, 4 * index, "shared"), -1 - index)
         return total
 
     def ballot(self, condition: Condition) -> Value:
@@ -125,4 +136,3 @@ class WarpExchange:
             return b.or_(total, b.shl(word, lane if lane >= 0 else lanes * (-1 - lane)))
 
         return self.gather(b.word(condition), combine)
-

@@ -11,6 +11,7 @@ from qgpu_ptx.passes.fold_addresses import fold_addresses
 from qgpu_ptx.passes.propagate import propagate
 from qgpu_ptx.passes.remove_dead import remove_dead
 from qgpu_ptx.passes.rename_locals import rename_locals
+from qgpu_ptx.passes.separate_exchanges import separate_exchanges
 from qgpu_ptx.passes.share_common import share_common
 from qgpu_ptx.passes.simplify_flow import simplify_flow
 
@@ -25,6 +26,7 @@ class Pass:
 
 PIPELINE = (
     Pass("flow", simplify_flow),
+    Pass("exchanges", separate_exchanges),
     Pass("dead", remove_dead),
     Pass("locals", rename_locals),
     Pass("propagate", propagate),

@@ -40,7 +40,7 @@ class _Known:
             self._truths[dst] = bool(evaluate(op.name, op.a.value, op.b.value))
         elif op.name in ("setne", "seteq") and op.b == ZERO and op.a in single:
             # (p ? 1 : 0) != 0 is p.
-            inner = single[op.a]  # type: ignore[index]
+            inner = single[op.a]
             if inner.name == "sel" and (inner.a, inner.b) == (Imm(1), ZERO):
                 if inner.pred is not None and stable(inner.pred, single):
                     self._truths[dst] = inner.pred if op.name == "setne" else ~inner.pred

@@ -99,13 +99,9 @@ def _join(function: Function) -> Function:
             ):
                 break
             after = blocks.pop(target)
-            blocks[label] = replace(
-                block, ops=block.ops + after.ops, terminator=after.terminator
-            )
+            blocks[label] = replace(block, ops=block.ops + after.ops, terminator=after.terminator)
             for successor in after.terminator.targets:
                 predecessors[successor] = [
                     label if p == target else p for p in predecessors[successor]
                 ]
     return replace(function, blocks=tuple(blocks.values()))
-
-
