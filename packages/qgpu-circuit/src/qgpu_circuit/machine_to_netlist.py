@@ -63,7 +63,9 @@ def machine_to_netlist(config: MachineConfig, shape: ModelShape) -> Machine:
     mask: list[Lin] = []
     faults: tuple[Lin, Lin] = (Lin(), Lin())
     for slot in Slot:
-        with n.scope(slot.name):
+        # A1 has time while X multiplies, and fewer dimensions are in use when X is nearly done.
+        urgency = Urgency.LAST if slot is Slot.A1 else Urgency.LATE
+        with n.scope(slot.name), n.urgent(urgency):
             row = read_rom(m, front, slot, OPERAND_FIELDS, "code")
             preds[slot] = select_predicate(m, front, predicates, slot.name, row, "pred")
             selects[slot] = Lin()

@@ -54,7 +54,7 @@ SHAPES: dict[str, ModelShape] = {
     ),
     "default": ModelShape(
         hidden_size=2048 + 128,
-        base_hidden=64,
+        base_hidden=32,
         intermediate_size=6144,
         heads=16,
         rows=128,

@@ -121,8 +121,14 @@ class Head:
 
 
 class Urgency(Enum):
-    """How early an op is scheduled."""
+    """How early an op is scheduled.
 
+    LAST: as late as its readers allow. LATE: so too, but earlier where that frees dimensions.
+    SOON: when the other readers of what it stores are done. EARLY: as early as its inputs allow,
+    with everything it depends on.
+    """
+
+    LAST = "last"
     LATE = "late"
     SOON = "soon"
     EARLY = "early"
@@ -132,9 +138,7 @@ class Urgency(Enum):
 class Op:
     """Neurons that belong together (same layer), or one head.
 
-    `name` is the path of its scope, for reports. Ops are scheduled as late as their readers allow,
-    unless their urgency says otherwise: a `SOON` op stands as early as its inputs allow, an `EARLY`
-    one too, and so does everything it depends on.
+    `name` is the path of its scope, for reports.
     """
 
     name: str

@@ -9,13 +9,15 @@ forward as far as they can.
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Iterable
 
 from qgpu_circuit.layers import CircuitError, CircuitPlan, LayerPlan
 from qgpu_circuit.model_shape import ModelShape
 from qgpu_circuit.netlist import ONE, NetId, Netlist, Op, Urgency
 
-CLEARING_SHARE = 0.12
-"""Part of a layer's neurons that scheduling leaves for clearing dead dimensions."""
+CLEARING_SHARE = 0.04
+"""Part of a layer's neurons that scheduling leaves for clearing what heads read last. What
+neurons read last is counted with them."""
 
 MAX_LAYERS = 128
 
@@ -36,15 +38,18 @@ class Schedule:
             for net in self.outputs[i]:
                 self.writers[net].append(i)
         self.neuron_budget = int(shape.intermediate_size * (1 - CLEARING_SHARE))
+        self.cost = [0] * len(self.ops)
         self.time = self._place_backwards()
         self.layers = 1 + max(self.time) // 2
         self.used: dict[int, int] = defaultdict(int)
         for i, t in enumerate(self.time):
-            self.used[t] += _cost(self.ops[i])
+            self.used[t] += self.cost[i]
         early = self._with_ancestors(Urgency.EARLY)
         for i, op in enumerate(self.ops):
-            if i in early or op.urgency is Urgency.SOON:
+            if i in early:
                 self._advance(i)
+            elif op.urgency is Urgency.SOON:
+                self._advance(i, after=self._last_reader(_stored(op), but=i))
         for _ in range(3):
             self._advance_shrinking_ops()
 
@@ -62,23 +67,26 @@ class Schedule:
 
     def _place_backwards(self) -> list[int]:
         heights = self._heights()
+        last = [op.urgency is Urgency.LAST for op in self.ops]
         waiting = [
             len({r for net in self.outputs[i] for r in self.readers[net]})
             for i in range(len(self.ops))
         ]
         free = [i for i, count in enumerate(waiting) if count == 0]
         back: dict[int, int] = {}
+        read: set[NetId] = set()
         step = 0
         while len(back) < len(self.ops):
             if step > 2 * MAX_LAYERS:
                 raise CircuitError(f"the circuit needs more than {MAX_LAYERS} layers")
             heads = step % 2 == 1
             budget = self.shape.heads if heads else self.neuron_budget
-            placed = []
-            for i in sorted(free, key=lambda i: -heights[i]):
+            placed: list[int] = []
+            for i in sorted(free, key=lambda i: (not last[i], -heights[i])):
                 if (self.ops[i].head is not None) != heads:
                     continue
-                cost = _cost(self.ops[i])
+                ended = self.inputs[i] - read
+                cost = 1 if heads else len(self.ops[i].neurons) + len(ended)
                 if cost > self.neuron_budget and not heads:
                     raise CircuitError(
                         f"{self.ops[i].name} needs {cost} neurons in one layer; "
@@ -87,6 +95,8 @@ class Schedule:
                 if cost <= budget:
                     budget -= cost
                     placed.append(i)
+                    read |= ended
+                    self.cost[i] = cost
             for i in placed:
                 back[i] = step
             taken = set(placed)
@@ -106,18 +116,19 @@ class Schedule:
 
     def _advance_shrinking_ops(self) -> None:
         for i in sorted(range(len(self.ops)), key=lambda i: self.time[i]):
+            if self.ops[i].urgency is Urgency.LAST:
+                continue
             now = self.time[i]
-            ends = sum(
-                max(self.time[r] for r in self.readers[net]) == now
-                and sum(self.time[r] == now for r in self.readers[net]) == 1
+            ended = [
+                net
                 for net in self.inputs[i]
-            )
+                if all(self.time[r] < now for r in self.readers[net] if r != i)
+            ]
             begins = sum(
                 min(self.time[w] for w in self.writers[net]) == now for net in self.outputs[i]
             )
-            if ends <= begins:
-                continue
-            self._advance(i)
+            if len(ended) > begins:
+                self._advance(i, after=self._last_reader(ended, but=i))
 
     def _with_ancestors(self, urgency: Urgency) -> set[int]:
         """Ops of an urgency and everything they depend on."""
@@ -130,11 +141,16 @@ class Schedule:
                 stack += [w for net in self.inputs[i] for w in self.writers[net]]
         return found
 
-    def _advance(self, i: int) -> None:
-        """Moves an op to the first time with room for it after its inputs are complete."""
-        cost = _cost(self.ops[i])
+    def _last_reader(self, nets: Iterable[NetId], but: int) -> int:
+        """The last time at which an op other than `but` reads one of the nets."""
+        return max((self.time[r] for net in nets for r in self.readers[net] if r != but), default=-1)
+
+    def _advance(self, i: int, after: int = -1) -> None:
+        """Moves an op to the first time with room for it after its inputs (and `after`)."""
+        cost = self.cost[i]
         budget = self.shape.heads if self.ops[i].head else self.neuron_budget
-        earliest = _next_time(self.ops[i], max(map(self.ready, self.inputs[i]), default=-1))
+        ready = max(map(self.ready, self.inputs[i]), default=-1)
+        earliest = _next_time(self.ops[i], max(ready, after))
         for t in range(earliest, self.time[i], 2):
             if self.used[t] + cost <= budget:
                 self.used[self.time[i]] -= cost
@@ -143,8 +159,10 @@ class Schedule:
                 return
 
 
-def _cost(op: Op) -> int:
-    return 1 if op.head is not None else len(op.neurons)
+def _stored(op: Op) -> set[NetId]:
+    """Nets that a head stores."""
+    values = op.head.values if op.head is not None else ()
+    return {net for value in values for net in value.terms} - {ONE}
 
 
 def _next_time(op: Op, after: int) -> int:
@@ -192,7 +210,7 @@ def _allocate(schedule: Schedule, layers: list[LayerPlan]) -> CircuitPlan:
     free = list(range(shape.dimensions - 1, 2, -1))
     dimension: dict[NetId, int] = {ONE: 1}
     dead: list[NetId] = []
-    live, used, peak = [], 3, 0
+    live, used, peak = [], 3, (0, 0)
     for t in range(-1, 2 * len(layers)):
         mlp = t > 0 and t % 2 == 1
         dead += deaths[t - 1] + (deaths.pop(t, []) if mlp else [])
@@ -201,18 +219,19 @@ def _allocate(schedule: Schedule, layers: list[LayerPlan]) -> CircuitPlan:
             room = shape.intermediate_size - len(layer.neurons)
             cleared, dead = dead[:room], dead[room:]
             layer.cleared = cleared
-            free += [dimension[net] for net in cleared]
+            free += [dimension[net] for net in cleared if net in dimension]
             used -= len(cleared)
         used += len(births[t])
-        peak = max(peak, used)
+        peak = max(peak, (used, t))
         for net in births[t]:
             if free:
                 dimension[net] = free.pop()
         if mlp:
             live.append(used)
-    if peak > shape.dimensions:
+    needed, at = peak
+    if needed > shape.dimensions:
         raise CircuitError(
-            f"the circuit needs {peak} dimensions of the residual stream; there are "
-            f"{shape.dimensions}"
+            f"the circuit needs {needed} dimensions of the residual stream in layer {at // 2}; "
+            f"there are {shape.dimensions}"
         )
     return CircuitPlan(layers, dimension, live)

@@ -13,7 +13,7 @@ from qgpu_circuit.netlist import Lin, NetId, Neuron, Urgency, lin, total
 from qgpu_circuit.signals import Machine, from_sign, sign_match
 from qgpu_circuit.units.front_end import FrontEnd
 from qgpu_circuit.units.operands import Word
-from qgpu_circuit.units.receive import RowWrite
+from qgpu_circuit.units.receive import RowWrite, Stretch
 from qgpu_circuit.units.register_file import RowFile
 
 ONE = Lin.of(1)
@@ -122,9 +122,10 @@ def build_live_out(
         kind: [sending[k] * 2 + _is_kind(write, k, kind) - 2 for k in Slot]
         for kind in (DstKind.REG, DstKind.PRED)
     }
-    registers.port("old", index, gates[DstKind.REG], outs=old, late=True)
     low = [old[lane * WORD_BITS] for lane in range(config.lanes)]
-    predicates.port("old", index, gates[DstKind.PRED], outs=low, late=True)
+    with n.urgent(Urgency.LAST):
+        registers.port("old", index, gates[DstKind.REG], outs=old, stretch=Stretch.LAST)
+        predicates.port("old", index, gates[DstKind.PRED], outs=low, stretch=Stretch.LAST)
 
     new = [n.net(f"new[{i}]") for i in range(config.lanes * WORD_BITS)]
     for k in Slot:

@@ -14,7 +14,10 @@ from qgpu_circuit.netlist import Lin, Neuron, lin
 from qgpu_circuit.signals import Machine, from_sign, sign_match
 from qgpu_circuit.units.front_end import FrontEnd
 from qgpu_circuit.units.program_rom import RomRow
+from qgpu_circuit.units.receive import Stretch
 from qgpu_circuit.units.register_file import RowFile, lanes_of
+
+STRETCH = {Slot.A1: Stretch.MIDDLE, Slot.A2: Stretch.LAST}
 
 Word = list[Lin]
 """The bits of a word, lowest first."""
@@ -41,7 +44,7 @@ def select_operand(
         f"{slot.name}.{which}",
         [from_sign(x) for x in row.field(f"{which}_reg")],
         [wanted[Source.REG]],
-        late=slot is Slot.A2,
+        stretch=STRETCH.get(slot, Stretch.FIRST),
     )
     nets = [[n.net(f"{which}[{lane}][{i}]") for i in range(WORD_BITS)] for lane in range(config.lanes)]
     every = range(config.lanes)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from enum import Enum
 
 from qgpu_isa import Slot, TokenClass
 from qgpu_isa.formats import WIDTH_BITS, wide_shape
@@ -11,10 +12,22 @@ from qgpu_isa.program import DstKind
 from qgpu_isa.vocabulary import Width
 
 from qgpu_circuit.gates import all_of, any_of
-from qgpu_circuit.netlist import Lin, Neuron, lin
+from qgpu_circuit.netlist import Lin, Neuron, Urgency, lin
 from qgpu_circuit.signals import Machine, sign_match
 from qgpu_circuit.units.front_end import FrontEnd
 from qgpu_circuit.units.program_rom import RomRow, read_rom
+
+
+class Stretch(Enum):
+    """Stretches of layers whose ports share a copy of the row that is being written.
+
+    Expanding the record again costs neurons that are idle; carrying the row through all layers
+    would cost dimensions that are not.
+    """
+
+    FIRST = "first"
+    MIDDLE = "middle"
+    LAST = "last"
 
 
 @dataclass(frozen=True)
@@ -22,17 +35,14 @@ class RowWrite:
     """A register row that this token completes.
 
     Attributes:
-        values: bits of the row, lane by lane.
-        late_values: the same, computed again for the ports of the last layers: cheaper than
-            carrying a row's dimensions through the layers between.
+        values: bits of the row, lane by lane; per stretch of layers a copy of its own.
         index: bits of the register's (or predicate's) number.
         to: per destination kind, expressions of which at most one is 1 where the token writes
             such a row (their sum says whether it does).
         rom: destination fields of each slot of the current block.
     """
 
-    values: list[Lin]
-    late_values: list[Lin]
+    values: dict[Stretch, list[Lin]]
     index: list[Lin]
     to: dict[DstKind, list[Lin]]
     rom: list[RomRow]
@@ -57,10 +67,12 @@ def build_receive(m: Machine, front: FrontEnd) -> RowWrite:
         ]
         for kind in (DstKind.REG, DstKind.PRED)
     }
-    values = _expand(m, front)
-    with n.scope("late"):
-        late_values = _expand(m, front)
-    return RowWrite(values, late_values, index, to, rom)
+    values: dict[Stretch, list[Lin]] = {}
+    for stretch in Stretch:
+        urgency = Urgency.LATE if stretch is Stretch.FIRST else Urgency.LAST
+        with n.scope(stretch.value), n.urgent(urgency):
+            values[stretch] = _expand(m, front)
+    return RowWrite(values, index, to, rom)
 
 
 def _expand(m: Machine, front: FrontEnd) -> list[Lin]:

@@ -12,7 +12,7 @@ from qgpu_circuit.gates import any_of, match
 from qgpu_circuit.netlist import Lin, NetId, lin
 from qgpu_circuit.signals import Machine
 from qgpu_circuit.units.front_end import FrontEnd
-from qgpu_circuit.units.receive import RowWrite
+from qgpu_circuit.units.receive import RowWrite, Stretch
 
 
 @dataclass(frozen=True)
@@ -50,14 +50,14 @@ class RowFile:
             index_bits: bits of a row's number within a pass.
         """
         self.m, self.front, self.name = m, front, name
-        self.columns = [write.values[i] for i in columns]
-        self.late_columns = [write.late_values[i] for i in columns]
+        self.values = {s: [row[i] for i in columns] for s, row in write.values.items()}
+        self.width = len(columns)
         self.index = write.index[:index_bits]
         per_head = m.shape.columns
-        halves = -(-len(self.columns) // per_head)
+        halves = -(-self.width // per_head)
         row_bits = (m.shape.rows - 1).bit_length()
         bank_bits = max(0, index_bits + m.config.pass_bits - row_bits)
-        self.layout = FileLayout(len(self.columns), index_bits, halves, bank_bits)
+        self.layout = FileLayout(self.width, index_bits, halves, bank_bits)
         self.pass_low = front.pass_[: m.config.pass_bits - bank_bits]
         self.pass_high = front.pass_[m.config.pass_bits - bank_bits :]
         self.write_enable = [
@@ -76,12 +76,12 @@ class RowFile:
         enables: Sequence[Lin],
         outs: Sequence[NetId] | None = None,
         *,
-        late: bool = False,
+        stretch: Stretch = Stretch.FIRST,
     ) -> list[Lin]:
         """A read port.
 
         Args:
-            late: whether the port stands in the last layers.
+            stretch: where the port stands.
             index: bits of the row number.
             enables: gates over which the read is enabled (at most one is 1).
             outs: nets to add to, one per column; new ones if not given.
@@ -92,7 +92,7 @@ class RowFile:
         m, n = self.m, self.m.netlist
         full = f"{self.name}/{name}"
         if outs is None:
-            outs = [n.net(f"{full}[{i}]") for i in range(len(self.columns))]
+            outs = [n.net(f"{full}[{i}]") for i in range(self.width)]
         for bank in range(1 << self.layout.bank_bits):
             select = match(self.pass_high, bank) if self.pass_high else Lin.of(1)
             enable = any_of(n, f"{full}/read[{bank}]", [g + select - 1 for g in enables])
@@ -100,7 +100,7 @@ class RowFile:
                 cut = slice(half * m.shape.columns, (half + 1) * m.shape.columns)
                 m.memory(
                     f"{full}/bank{bank}.{half}",
-                    (self.late_columns if late else self.columns)[cut],
+                    self.values[stretch][cut],
                     write_enable=self.write_enable[bank],
                     read_enable=enable,
                     write_address=[*self.index, *self.pass_low],
