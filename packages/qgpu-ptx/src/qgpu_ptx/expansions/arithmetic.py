@@ -142,9 +142,7 @@ def mul24(c: InstructionContext, m: Modifiers) -> None:
     factors = []
     for position in (1, 2):
         value = source(c, m, position)[0]
-        factors.append(
-            c.sign_extend(value, 24) if type_.signed else c.b.and_(value, 0xFFFFFF)
-        )
+        factors.append(c.sign_extend(value, 24) if type_.signed else c.b.and_(value, 0xFFFFFF))
     result = c.b.op("mullo", *factors)
     if m["part"] == "hi":
         high = c.b.op("mulhis" if type_.signed else "mulhiu", *factors)

@@ -104,5 +104,3 @@ def slct(c: InstructionContext, m: Modifiers) -> None:
     c.write(
         c.operands[0], type_, tuple(c.b.select(condition, x, y) for x, y in zip(a, b, strict=True))
     )
-
-

@@ -80,13 +80,18 @@ def _same_lanes(c: InstructionContext, exchange: WarpExchange, value: Value) -> 
     arrived = exchange.ballot(True)
     b.store(exchange.thread_word("match"), value, space="shared")
     exchange.barrier()
-    base = b.add(
-        b.shl(exchange.group_start(), 2), exchange.area("match", c.kernel.shape.threads)
-    )
-    same: Value = ZERO
-    for lane in range(min(32, c.kernel.shape.threads)):
-        other = b.load(base, 4 * lane, "shared")
-        same = b.or_(same, b.select(b.compare("seteq", other, value), Imm(1 << lane), ZERO))
+    base = b.add(b.shl(exchange.group_start(), 2), exchange.area("match", c.kernel.shape.threads))
+    # A loop, since a block for each of 32 lanes would fill the program memory.
+    same, lane = b.variable(), b.variable()
+    again, done = b.label("lane"), b.label("matched")
+    b.assign(same, ZERO)
+    b.assign(lane, ZERO)
+    b.place(again)
+    other = b.load(b.add(b.shl(lane, 2), base), space="shared")
+    b.assign(same, b.or_(same, b.shl(b.flag("seteq", other, value), lane)))
+    b.assign(lane, b.add(lane, 1))
+    b.branch(b.compare("setltu", lane, min(32, c.kernel.shape.threads)), again, done)
+    b.place(done)
     exchange.barrier()
     return b.and_(same, arrived)
 

@@ -36,15 +36,9 @@ def multiply_wide(b: IrBuilder, x: Pair, y: Pair) -> Pair:
 def multiply_high_wide(b: IrBuilder, x: Pair, y: Pair) -> Pair:
     """Upper 64 bits of the unsigned product."""
     low_high = b.op("mulhiu", x[0], y[0])
-    first = add_wide(
-        b, (b.op("mullo", x[0], y[1]), b.op("mulhiu", x[0], y[1])), (low_high, ZERO)
-    )
-    second = add_wide(
-        b, (b.op("mullo", x[1], y[0]), b.op("mulhiu", x[1], y[0])), (first[0], ZERO)
-    )
-    top = add_wide(
-        b, (b.op("mullo", x[1], y[1]), b.op("mulhiu", x[1], y[1])), (first[1], ZERO)
-    )
+    first = add_wide(b, (b.op("mullo", x[0], y[1]), b.op("mulhiu", x[0], y[1])), (low_high, ZERO))
+    second = add_wide(b, (b.op("mullo", x[1], y[0]), b.op("mulhiu", x[1], y[0])), (first[0], ZERO))
+    top = add_wide(b, (b.op("mullo", x[1], y[1]), b.op("mulhiu", x[1], y[1])), (first[1], ZERO))
     return add_wide(b, top, (second[1], ZERO))
 
 
