@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from qgpu_isa.machine_config import MachineConfig
 
-from qgpu_run.errors import RequestError
-from qgpu_run.launch_request import LaunchRequest
+from qgpu_run.launch_request import LaunchRequest, OutputArray
 
 if TYPE_CHECKING:
     from qgpu_ptx.launch_spec import LaunchSpec
@@ -18,7 +18,22 @@ def lower_kernel(
 ) -> LaunchRequest:
     """Lowers one entry of PTX text for a machine and lays out its arguments in memory.
 
+    A spec whose `kernel` is empty means the only entry.
+
     Raises:
-        QgpuPtxError: the PTX is wrong, or does not fit the machine.
+        QgpuPtxError: the PTX is wrong, the arguments do not fit it, or it does not fit the
+            machine.
     """
-    raise RequestError("this version of qgpu-ptx does not lower kernels")
+    from qgpu_ptx.lower import lower_launch
+    from qgpu_ptx.ptx_interpreter import find_entry
+    from qgpu_ptx.source_to_ast import parse_ptx
+
+    module = parse_ptx(text, filename)
+    spec = replace(spec, kernel=find_entry(module, spec.kernel or None).name)
+    placed = lower_launch(module, spec, config)
+    outputs = tuple(
+        OutputArray(array.name, array.type, array.address, len(array.values))
+        for array in placed.layout.arrays
+        if array.output
+    )
+    return LaunchRequest(placed.launch(), outputs, spec.expected, spec.kernel)
