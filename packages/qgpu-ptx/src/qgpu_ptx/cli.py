@@ -17,6 +17,7 @@ from qgpu_ptx.diagnostics import QgpuPtxError
 SUBCOMMANDS = {
     "compile": "Compile a CUDA file to PTX.",
     "parse": "Check a PTX file and print it, or its syntax tree.",
+    "lower": "Lower a kernel to machine blocks.",
     "run": "Run a kernel on the PTX interpreter.",
     "supported": "List the PTX instructions that can be run.",
 }
