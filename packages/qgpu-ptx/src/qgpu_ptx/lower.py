@@ -117,7 +117,7 @@ def lower(
     watch("ir", function)
     for step in PIPELINE:
         if step.name not in without:
-            function = step.run(function)
+            function = step.run(function, shape)
             watch(step.name, function)
     function = legalize(function)
     watch("legalize", function)

@@ -52,6 +52,9 @@ def _test(c: InstructionContext, m: Modifiers) -> tuple[Condition, Condition | N
     type_ = SCALAR_TYPES[m["type"]]
     if len(c.operands) != (4 if "bool" in m else 3):
         raise c.error(f"takes {4 if 'bool' in m else 3} operands, {len(c.operands)} given")
+    if m["cmp"] in ("eq", "ne"):
+        # Equality does not need the sign, and narrow values are held zero-extended.
+        type_ = SCALAR_TYPES[f"b{type_.bits}"]
     x, y = c.read(c.operands[1], type_), c.read(c.operands[2], type_)
     result = compare(c.b, m["cmp"], type_, x, y)
     return result, c.condition(c.operands[3]) if "bool" in m else None

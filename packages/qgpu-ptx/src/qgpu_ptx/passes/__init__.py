@@ -6,8 +6,11 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from qgpu_ptx.ir import Function
+from qgpu_ptx.launch_shape import LaunchShape
 from qgpu_ptx.passes.coalesce import coalesce
 from qgpu_ptx.passes.fold_addresses import fold_addresses
+from qgpu_ptx.passes.fold_ranges import fold_ranges
+from qgpu_ptx.passes.hoist_setup import hoist_setup
 from qgpu_ptx.passes.propagate import propagate
 from qgpu_ptx.passes.remove_dead import remove_dead
 from qgpu_ptx.passes.rename_locals import rename_locals
@@ -21,20 +24,29 @@ class Pass:
     """A named transformation of the IR that keeps its meaning."""
 
     name: str
-    run: Callable[[Function], Function]
+    run: Callable[[Function, LaunchShape], Function]
+
+
+def _plain(name: str, run: Callable[[Function], Function]) -> Pass:
+    """A pass that needs nothing but the IR."""
+    return Pass(name, lambda function, shape: run(function))
 
 
 PIPELINE = (
-    Pass("flow", simplify_flow),
-    Pass("exchanges", separate_exchanges),
-    Pass("dead", remove_dead),
-    Pass("locals", rename_locals),
-    Pass("propagate", propagate),
-    Pass("flow-again", simplify_flow),
-    Pass("common", share_common),
-    Pass("propagate-again", propagate),
-    Pass("addresses", fold_addresses),
-    Pass("dead-again", remove_dead),
-    Pass("coalesce", coalesce),
-    Pass("locals-again", rename_locals),
+    _plain("flow", simplify_flow),
+    _plain("exchanges", separate_exchanges),
+    _plain("dead", remove_dead),
+    _plain("locals", rename_locals),
+    _plain("propagate", propagate),
+    _plain("common", share_common),
+    _plain("propagate-2", propagate),
+    Pass("ranges", fold_ranges),
+    _plain("propagate-3", propagate),
+    _plain("flow-2", simplify_flow),
+    _plain("addresses", fold_addresses),
+    _plain("dead-2", remove_dead),
+    _plain("hoist", hoist_setup),
+    _plain("flow-3", simplify_flow),
+    _plain("coalesce", coalesce),
+    _plain("locals-2", rename_locals),
 )

@@ -11,38 +11,50 @@ from qgpu_ptx.simplify_op import LEA_SHIFT
 _ADDERS = {shift: name for name, shift in LEA_SHIFT.items()}
 
 
+Definitions = dict[Reg | Pred, Op]
+
+
 def fold_addresses(function: Function) -> Function:
     """Rewrites every address to the richest single operation that computes it."""
     single = single_assignments(function)
+    lasting = {
+        item: op
+        for item, op in single.items()
+        if not op.is_memory and all(stable(v, single) for v in op.values())
+    }
     blocks = []
     for block in function.blocks:
-        ops = [
-            op if op.address is None else replace(op, address=_fold(op.address, single))
-            for op in block.ops
-        ]
+        # Definitions that hold here: lasting ones, and those of this block that nothing changed.
+        here: Definitions = dict(lasting)
+        ops = []
+        for op in block.ops:
+            if op.address is not None:
+                op = replace(op, address=_fold(op.address, here))
+            ops.append(op)
+            if op.dst is not None and op.dst not in lasting:
+                changed = op.dst
+                for item in [i for i, d in here.items() if i == changed or changed in d.values()]:
+                    del here[item]
+                if not op.is_memory and op.guard is None and changed not in op.values():
+                    here[changed] = op
         blocks.append(replace(block, ops=tuple(ops)))
     return replace(function, blocks=tuple(blocks))
 
 
-def _definition(value: Value, single: dict[Reg | Pred, Op]) -> Op | None:
-    if not isinstance(value, Reg):
-        return None
-    op = single.get(value)
-    if op is None or op.is_memory or not all(stable(v, single) for v in op.values()):
-        return None
-    return op
+def _definition(value: Value, here: Definitions) -> Op | None:
+    return here.get(value) if isinstance(value, Reg) else None
 
 
-def _fold(address: Address, single: dict[Reg | Pred, Op]) -> Address:
+def _fold(address: Address, here: Definitions) -> Address:
     for _ in range(16):
-        new = _step(address, single)
+        new = _step(address, here)
         if new == address:
             break
         address = new
     return address
 
 
-def _step(address: Address, single: dict[Reg | Pred, Op]) -> Address:
+def _step(address: Address, here: Definitions) -> Address:
     """One definition folded in; the address keeps the form (a << shift) + b where it can."""
     if address.name not in LEA_SHIFT:
         return address
@@ -50,7 +62,7 @@ def _step(address: Address, single: dict[Reg | Pred, Op]) -> Address:
     a, b = address.a, address.b
     if shift == 0 and isinstance(a, Imm):
         a, b = b, a
-    inner = _definition(a, single)
+    inner = _definition(a, here)
     if inner is not None:
         if inner.name == "shl" and isinstance(inner.b, Imm) and shift + inner.b.value in _ADDERS:
             return Address(_ADDERS[shift + inner.b.value], inner.a, b)
@@ -60,7 +72,7 @@ def _step(address: Address, single: dict[Reg | Pred, Op]) -> Address:
         if shift == 0 and b == ZERO and inner.name in ("add", "sub", "and", "or", "xor"):
             return Address(inner.name, inner.a, inner.b)
     if shift == 0:
-        other = _definition(b, single)
+        other = _definition(b, here)
         if other is not None and other.name == "shl" and isinstance(other.b, Imm):
             if other.b.value in _ADDERS:
                 return Address(_ADDERS[other.b.value], other.a, a)
