@@ -10,7 +10,7 @@ from qgpu_ptx.ir import WORD, ZERO, Imm, Value
 from qgpu_ptx.ir_builder import IrBuilder
 from qgpu_ptx.ptx_interpreter.scalar_types import SCALAR_TYPES
 
-STRIDE = 8
+STRIDE = 4
 """Quotient bits that are skipped together where all are zero."""
 
 
@@ -49,33 +49,38 @@ def divide_words(b: IrBuilder, x: Value, y: Value, wanted: str) -> Value:
 
 
 def _divide_loop(b: IrBuilder, x: Value, y: Value, wanted: str) -> Value:
-    """Long division from the highest bit; runs of `STRIDE` zero bits take one step.
+    """Long division from the highest bit; groups of `STRIDE` zero bits take one step.
 
-    Bit k of the quotient is set if rest >> k >= y, a test that cannot overflow.
+    Bit k of the quotient is set if rest >> k >= y, a test that cannot overflow. Lanes whose bits
+    are zero skip blocks, so registers that they would leave behind the others are avoided: k is
+    computed from `low`, which all lanes share, and a group's bits are gathered in `part`.
     """
-    rest, quotient, low, k = (b.variable() for _ in range(4))
-    group, bits, set_bit, next_bit, next_group, done = (
-        b.label(name) for name in ("group", "bits", "set", "bit", "groups", "divided")
-    )
+    rest, low, quotient, part = (b.variable() for _ in range(4))
+    group, next_group, done = (b.label(name) for name in ("group", "groups", "divided"))
+    divides = wanted == "div"
     b.assign(rest, x)
-    b.assign(quotient, ZERO)
     b.assign(low, Imm(32 - STRIDE))
+    if divides:
+        b.assign(quotient, ZERO)
     b.place(group)
-    b.assign(k, b.add(low, STRIDE - 1))
+    if divides:
+        b.assign(part, ZERO)
+    bits = b.label("bits")
     b.branch(b.compare("setltu", b.shr(rest, low), y), next_group, bits)
     b.place(bits)
-    b.branch(b.compare("setgeu", b.shr(rest, k), y), set_bit, next_bit)
-    b.place(set_bit)
-    b.assign(rest, b.sub(rest, b.shl(y, k)))
-    if wanted == "div":
-        b.assign(quotient, b.or_(quotient, b.shl(Imm(1), k)))
-    b.place(next_bit)
-    last = b.compare("seteq", k, low)
-    b.assign(k, b.sub(k, 1))
-    b.branch(last, next_group, bits)
+    for bit in reversed(range(STRIDE)):
+        k = b.add(low, bit)
+        after = b.skip_unless(b.compare("setgeu", b.shr(rest, k), y))
+        k = b.add(low, bit)
+        b.assign(rest, b.sub(rest, b.shl(y, k)))
+        if divides:
+            b.assign(part, b.or_(part, 1 << bit))
+        b.place(after)
+    if divides:
+        b.assign(quotient, b.or_(quotient, b.shl(part, low)))
     b.place(next_group)
     last = b.compare("seteq", low, 0)
     b.assign(low, b.sub(low, STRIDE))
     b.branch(last, done, group)
     b.place(done)
-    return quotient if wanted == "div" else rest
+    return quotient if divides else rest
