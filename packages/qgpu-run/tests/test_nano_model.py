@@ -8,8 +8,10 @@ import pytest
 from qgpu_isa.interpreter import Launch
 from qgpu_isa.machine_config import NANO
 from qgpu_isa.random_programs import random_launch
+from qgpu_ptx.lowering_errors import MachineLimitError
 from qgpu_run.check import check_launch, describe_difference
 from qgpu_run.engines.transformers_engine import TransformersEngine
+from qgpu_run.kernel_to_launch import KernelOptions, kernel_to_request
 from qgpu_run.load_model import load_model
 from qgpu_run.verify import verify_launch
 
@@ -58,3 +60,43 @@ def test_the_command_line(nano_model: Path, invoke, image_files: Path) -> None:
     assert data["exact"] is True
     assert data["engine"] == "transformers"
     assert data["outputs"] == {"16": [101, 102, 103, 104, 105]}
+
+
+KERNELS = Path(__file__).resolve().parents[3] / "kernels"
+
+
+def test_a_cuda_kernel_through_the_command_line(nano_model: Path, invoke) -> None:
+    path = KERNELS / "elementwise" / "vector_add.ptx"
+    status, text, data = invoke(
+        "launch", path, "--model", nano_model, "--check", "--block", 4, "--arg", "n=4",
+        "--arg", "a=1,2,3,-4", "--arg", "b=10,20,30,40", "--arg", "c=zeros(4)", "--json",
+    )  # fmt: skip
+    assert status == 0, text
+    assert data["exact"] is True
+    assert data["outputs"] == {"c": [11, 22, 33, 36]}
+
+
+FAST = ("matrix/trace", "memory/copy_int4", "elementwise/grid_stride_square")
+
+
+def verify_kernel(engine: TransformersEngine, path: Path) -> None:
+    try:
+        request = kernel_to_request(path, KernelOptions(), NANO)
+    except MachineLimitError:
+        pytest.skip("too large for the nano machine")
+    report = verify_launch(request.launch, engine)
+    if report.first is not None:
+        pytest.fail(describe_difference(request.launch, report.first))
+    assert report.exact
+    assert not request.unexpected(request.read_outputs(report.memory))
+
+
+@pytest.mark.parametrize("name", FAST)
+def test_kernels_that_fit(engine: TransformersEngine, name: str) -> None:
+    verify_kernel(engine, KERNELS / f"{name}.ptx")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("path", sorted(KERNELS.glob("*/*.ptx")), ids=lambda path: path.stem)
+def test_every_kernel_that_fits(engine: TransformersEngine, path: Path) -> None:
+    verify_kernel(engine, path)
