@@ -140,6 +140,12 @@ class IrBuilder:
         """Sets a register that may be set elsewhere too."""
         self.emit(Op("mov", dst, value))
 
+    def add_where(self, condition: Condition, variable: Reg, amount: int) -> None:
+        """Adds a constant to a variable where the condition holds."""
+        if condition is not False:
+            guard = None if condition is True else condition
+            self.emit(Op("add", variable, variable, Imm(amount), guard))
+
     # Predicates
 
     def compare(self, name: str, a: Value, b: Value | int) -> Condition:

@@ -23,11 +23,12 @@ def count_ones(b: IrBuilder, x: Value) -> Value:
 
 def highest_one(b: IrBuilder, x: Value) -> tuple[Value, Value]:
     """Position of the highest one (0 for 0), and whether there is one, as words."""
-    position: Value = ZERO
+    position = b.variable()
+    b.assign(position, ZERO)
     for half in (16, 8, 4, 2, 1):
         above = b.compare("setgeu", x, 1 << half)
         x = b.select(above, b.shr(x, half), x)
-        position = b.add(b.add(position, position), b.word(above))
+        b.add_where(above, position, half)
     return position, x
 
 
