@@ -13,7 +13,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-
 from qgpu_isa.machine_config import WORD_BITS
 
 from qgpu_circuit.layers import CircuitPlan

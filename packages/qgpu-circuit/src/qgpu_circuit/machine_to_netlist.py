@@ -45,9 +45,7 @@ def machine_to_netlist(config: MachineConfig, shape: ModelShape) -> Machine:
     n = m.netlist
     with n.scope("front"):
         front = build_front_end(m)
-        ctaid = m.memory(
-            "ctaid", front.word_window(m, CTA_BITS), write_enable=front.cta_done
-        )
+        ctaid = m.memory("ctaid", front.word_window(m, CTA_BITS), write_enable=front.cta_done)
     with n.scope("receive"):
         write = build_receive(m, front)
         registers = build_register_file(m, front, write)
@@ -86,7 +84,7 @@ def machine_to_netlist(config: MachineConfig, shape: ModelShape) -> Machine:
             alu = build_alu(m, control, a, b, preds[slot], flags.get(Slot.A1))
             results[slot], flags[slot] = alu.words, alu.flags
             selects[slot] = control.where(lambda u: u.flag == "pred")
-    with n.scope("branch"):
+    with n.scope("branch"), n.urgent(Urgency.LAST):
         branch = build_branch(
             m, front, predicates, mask, (flags[Slot.A1], flags[Slot.A2]), following.pass_
         )
@@ -113,4 +111,3 @@ def _write_mask(
         )
         for i in range(m.config.lanes)
     ]
-

@@ -46,7 +46,7 @@ SHAPES: dict[str, ModelShape] = {
     ),
     "small": ModelShape(
         hidden_size=1024 + 128,
-        base_hidden=32,
+        base_hidden=24,
         intermediate_size=3584,
         heads=16,
         rows=128,

@@ -107,8 +107,8 @@ class Schedule:
                     if waiting[writer] == 0:
                         free.append(writer)
             step += 1
-        last = 2 * ((max(back.values()) // 2) + 1) - 1
-        return [last - back[i] for i in range(len(self.ops))]
+        end = 2 * ((max(back.values()) // 2) + 1) - 1
+        return [end - back[i] for i in range(len(self.ops))]
 
     def ready(self, net: NetId) -> int:
         """The time after which a net is complete."""
@@ -143,7 +143,9 @@ class Schedule:
 
     def _last_reader(self, nets: Iterable[NetId], but: int) -> int:
         """The last time at which an op other than `but` reads one of the nets."""
-        return max((self.time[r] for net in nets for r in self.readers[net] if r != but), default=-1)
+        return max(
+            (self.time[r] for net in nets for r in self.readers[net] if r != but), default=-1
+        )
 
     def _advance(self, i: int, after: int = -1) -> None:
         """Moves an op to the first time with room for it after its inputs (and `after`)."""

@@ -23,7 +23,7 @@ KEY_SCALE = 128.0
 """Address decoders give 128 on the addressed row and at most -128 elsewhere, whose silu is 0."""
 
 WRITE_LOGIT = 128.0
-"""sigmoid(128) is 1 and sigmoid(-128) is 0, exactly, in fp32: a write replaces its row or nothing."""
+"""sigmoid(128) is 1 and sigmoid(-128) is 0, exactly, in fp32: a write is whole or none."""
 
 READ_SCALE = 32.0
 """silu(32) is 32 in fp32; the output projection divides by it again."""

@@ -92,11 +92,11 @@ def class_is(cls: TokenClass) -> Callable[[Token], float]:
     return lambda token: float(token.cls is cls)
 
 
-def field_bit(vocab: Vocabulary, classes: Sequence[TokenClass], name: str, bit: int) -> Callable[[Token], float]:
+def field_bit(
+    vocab: Vocabulary, classes: Sequence[TokenClass], name: str, bit: int
+) -> Callable[[Token], float]:
     """Bit `bit` of field `name` on tokens of the classes, 0 elsewhere."""
-    index = {
-        cls: [f.name for f in vocab.fields[cls]].index(name) for cls in classes
-    }
+    index = {cls: [f.name for f in vocab.fields[cls]].index(name) for cls in classes}
 
     def value(token: Token) -> float:
         if token.cls not in index:

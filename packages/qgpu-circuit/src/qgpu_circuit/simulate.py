@@ -4,14 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
-from qgpu_isa import Token
+from qgpu_isa import Token, TokenClass
 
 from qgpu_circuit.netlist import ONE, Head, Lin, NetId, Netlist
 from qgpu_circuit.signals import Machine
 
-Vector = np.ndarray
+CONV_KERNEL = 4
+
+Vector = np.ndarray[Any, Any]
 """float64 [nets]."""
 
 
@@ -25,16 +28,23 @@ class Rows:
 
     @staticmethod
     def of(lins: Sequence[Lin]) -> Rows:
-        starts, nets, weights = [], [], []
+        starts: list[int] = []
+        nets: list[int] = []
+        weights: list[float] = []
         for lin in lins:
             starts.append(len(nets))
             terms = lin.terms or {ONE: 0.0}
             nets += list(terms)
             weights += list(terms.values())
-        return Rows(np.array(starts), np.array(nets), np.array(weights, dtype=np.float64))
+        return Rows(
+            np.array(starts, dtype=np.int64),
+            np.array(nets, dtype=np.int64),
+            np.array(weights, dtype=np.float64),
+        )
 
     def __call__(self, x: Vector) -> Vector:
-        return np.add.reduceat(self.weights * x[self.nets], self.starts)
+        sums: Vector = np.add.reduceat(self.weights * x[self.nets], self.starts)
+        return sums
 
 
 class _Neurons:
@@ -64,12 +74,17 @@ class _HeadState:
         self.write = Rows.of(head.write_address) if head.write_address else None
         self.read = Rows.of(head.read_address) if head.read_address else None
         width = len(head.values)
-        self.state = np.zeros((head.rows, width))
-        self.history = np.zeros((4, width))
         self.taps = np.array(head.taps) if head.taps else np.zeros(width, dtype=int)
+        self.reset()
         kept = [(c, net) for c, net in enumerate(head.outs) if net is not None]
         self.columns = np.array([c for c, _ in kept])
         self.nets = np.array([net for _, net in kept])
+
+    def reset(self) -> None:
+        """Forgets everything."""
+        width = len(self.head.values)
+        self.state = np.zeros((self.head.rows, width))
+        self.history = np.zeros((CONV_KERNEL, width))
 
     def apply(self, x: Vector) -> None:
         """Writes, then reads.
@@ -131,7 +146,7 @@ class Simulator:
         self.steps: list[_Neurons | _HeadState] = []
         self.heads: dict[str, _HeadState] = {}
         for level in levels(netlist):
-            mlp = [i for i in level if netlist.ops[i].head is None]
+            mlp = [i for i in level if netlist.ops[i].neurons]
             if mlp:
                 self.steps.append(_Neurons(netlist, mlp))
             for i in level:
@@ -141,6 +156,11 @@ class Simulator:
                     self.heads[netlist.ops[i].name] = state
                     self.steps.append(state)
         self.values: Vector = np.zeros(len(netlist.names))
+
+    def reset(self) -> None:
+        """Starts over with empty memories."""
+        for head in self.heads.values():
+            head.reset()
 
     def step(self, token: Token) -> Token | None:
         """Feeds a token.
@@ -165,8 +185,6 @@ class Simulator:
 
 def decode_code(m: Machine, signs: Sequence[float]) -> Token | None:
     """The token with this code, None if there is none."""
-    from qgpu_isa import TokenClass
-
     if any(s not in (1.0, -1.0) for s in signs):
         return None
     code = sum(1 << i for i, s in enumerate(signs) if s > 0)

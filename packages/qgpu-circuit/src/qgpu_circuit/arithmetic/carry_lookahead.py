@@ -70,9 +70,7 @@ def carries(
     return out
 
 
-def sum_bits(
-    n: Netlist, name: str, value: Lin, enable: LinLike, outs: Sequence[NetId]
-) -> None:
+def sum_bits(n: Netlist, name: str, value: Lin, enable: LinLike, outs: Sequence[NetId]) -> None:
     """Third layer: adds the bits of a nibble's sum with carry (0 to 31) to `outs`, if enabled."""
     functions = [(net, bit_of(i)) for i, net in enumerate(outs)]
     n.add(name, table_neurons(value, 31, functions, enable))

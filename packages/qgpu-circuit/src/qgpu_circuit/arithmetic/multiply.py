@@ -34,9 +34,7 @@ class MultiplyControl:
     only_a_signed: Lin
 
 
-def multiply(
-    n: Netlist, a: Sequence[Lin], b: Sequence[Lin], control: MultiplyControl
-) -> list[Lin]:
+def multiply(n: Netlist, a: Sequence[Lin], b: Sequence[Lin], control: MultiplyControl) -> list[Lin]:
     """One word of a * b.
 
     `b` has 33 bits: shifts to the right by 0 multiply by 2**32. Signs follow Baugh and Wooley (A
@@ -90,16 +88,12 @@ def _inverted(control: MultiplyControl, i: int, j: int) -> Lin | None:
     return None
 
 
-def _compress(
-    n: Netlist, name: str, counts: list[tuple[NetId, int]]
-) -> list[tuple[NetId, int]]:
+def _compress(n: Netlist, name: str, counts: list[tuple[NetId, int]]) -> list[tuple[NetId, int]]:
     """Replaces each column's count by its binary digits, counted in their own columns."""
     nets = [n.net(f"{name}[{c}]") for c in range(PRODUCT_BITS)]
     tops = [0] * PRODUCT_BITS
     for c, (net, top) in enumerate(counts):
-        digits = [
-            (nets[c + i], bit_of(i)) for i in range(top.bit_length()) if c + i < PRODUCT_BITS
-        ]
+        digits = [(nets[c + i], bit_of(i)) for i in range(top.bit_length()) if c + i < PRODUCT_BITS]
         for i in range(len(digits)):
             tops[c + i] += 1
         n.add(f"{name}/digits[{c}]", table_neurons(lin(net), top, digits))

@@ -116,9 +116,7 @@ def _lane(
             - (GROUPS - 1),
         )
         parity = 1 - carry[-1] + a[-1] + b[-1]
-        _compare(
-            m, control, "flag", equal, carry[-1], parity, [(flag, 1.0), (nets[0], 1.0)], []
-        )
+        _compare(m, control, "flag", equal, carry[-1], parity, [(flag, 1.0), (nets[0], 1.0)], [])
         _compare(
             m, control, "choose", equal, carry[-1], parity, [(choose_a, 1.0)], [(choose_b, 1.0)]
         )

@@ -63,7 +63,16 @@ def build_branch(
         m,
         front,
         BRANCH_PART,
-        ("taken", "taken_status", "next", "next_status", "cond", "cond_pred", "cond_negate", "trap"),
+        (
+            "taken",
+            "taken_status",
+            "next",
+            "next_status",
+            "cond",
+            "cond_pred",
+            "cond_negate",
+            "trap",
+        ),
         "branch",
     )
     source = {c: relu(n, f"source/{c.name}", sign_match(row.field("cond"), c)) for c in CondSource}
@@ -133,9 +142,7 @@ def build_branch(
     return BranchResult(counters, lin(traps))
 
 
-def _targets(
-    m: Machine, front: FrontEnd, row: RomRow, negate: Lin
-) -> tuple[list[Lin], list[Lin]]:
+def _targets(m: Machine, front: FrontEnd, row: RomRow, negate: Lin) -> tuple[list[Lin], list[Lin]]:
     """Targets of the flag itself (negation swaps them): block, status, whether not running."""
     n, config = m.netlist, m.config
     execs = front.is_[TokenClass.EXEC]

@@ -10,7 +10,7 @@ from qgpu_isa.machine_config import CHUNKS_PER_RECORD, WORD_BITS
 from qgpu_isa.program import Status
 from qgpu_isa.vocabulary import Fault, Width
 
-from qgpu_circuit.gates import all_of, any_of, match, relu, step, step_neurons
+from qgpu_circuit.gates import all_of, match, relu, step, step_neurons
 from qgpu_circuit.netlist import Lin, LinLike, NetId, Neuron, lin, total
 from qgpu_circuit.signals import Machine
 from qgpu_circuit.units.front_end import FrontEnd
@@ -77,7 +77,6 @@ def build_emit(
     Args:
         faults: numbers of lanes out of range, misaligned, and in a trap.
     """
-    n = m.netlist
     out = CodeWriter(m)
     fault = _faults(m, faults)
     any_fault = total(fault.values())
@@ -93,7 +92,6 @@ def build_emit(
     out.drive("end", following.ended, out.class_bits(TokenClass.END))
     _schedule(m, out, front, live, following, block, any_fault)
     out.finish()
-    del n
 
 
 def _faults(m: Machine, counts: tuple[Lin, Lin, Lin]) -> dict[Fault, Lin]:
@@ -180,7 +178,9 @@ def _leads(m: Machine, out: CodeWriter, live: LiveOut, forms: Formats, any_fault
         for i, bit in enumerate(values[cls]):
             out.drive(f"{cls.name}/value[{i}]", form + bit - 1, {i: 1})
         for k in Slot:
-            out.drive(f"{cls.name}/slot[{k.name}]", form + live.begins[k] - 1, out.field(cls, "slot", k))
+            out.drive(
+                f"{cls.name}/slot[{k.name}]", form + live.begins[k] - 1, out.field(cls, "slot", k)
+            )
     wide = total(forms.wide.values()) - any_fault
     out.drive("WIDE/class", wide, out.class_bits(TokenClass.WIDE))
     for w, form in forms.wide.items():
@@ -207,7 +207,9 @@ def _continue(m: Machine, out: CodeWriter, front: FrontEnd, live: LiveOut) -> No
         for p in range(shape.parts):
             for c in range(shape.conts):
                 at = wide if c == 0 else all_of(front.position[c], in_wide)
-                chosen = relu(n, f"cont/{w.name}[{p}][{c}]", all_of(at, match(width, w), match(part, p)))
+                chosen = relu(
+                    n, f"cont/{w.name}[{p}][{c}]", all_of(at, match(width, w), match(part, p))
+                )
                 first = (p * CHUNKS_PER_RECORD + c) * config.payload_bits
                 for i in range(config.payload_bits):
                     if first + i < shape.bits:
@@ -282,6 +284,3 @@ def _schedule(
         for place, bit in zip(m.vocab.field_bits(TokenClass.EXEC, name), bits, strict=True):
             out.drive(f"exec/{name}", full + bit - 1, {place: 1})
             out.drive(f"exec/{name}_after_mask", after_mask + bit - 1, {place: 1})
-
-
-__all__ = ["any_of", "build_emit"]

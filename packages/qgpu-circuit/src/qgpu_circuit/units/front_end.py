@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from qgpu_isa import Slot, TokenClass
+from qgpu_isa import Slot, Token, TokenClass, Vocabulary
 from qgpu_isa.encoding import ROM_PARTS
 from qgpu_isa.formats import wide_shape
 from qgpu_isa.machine_config import CHUNKS_PER_RECORD, WORD_BITS
 from qgpu_isa.vocabulary import Width
 
 from qgpu_circuit.gates import all_of, any_of, match, relu
-from qgpu_circuit.netlist import Lin, total
+from qgpu_circuit.netlist import Lin
 from qgpu_circuit.signals import Machine, class_is, field_bit, from_sign
 
 DIRECT = (TokenClass.BITS, TokenClass.UNIFORM, TokenClass.LINEAR, TokenClass.LINEAR4)
@@ -71,6 +72,14 @@ class FrontEnd:
         """Bits of a field of this token."""
         return [self.payload[i] for i in m.vocab.field_bits(cls, name)]
 
+    def stored_window(self, m: Machine, bits: int) -> tuple[list[Lin], list[int]]:
+        """What `word_window` says, for a head to store: this token's bits, and how many tokens
+        back the head's own convolution takes each. No dimension has to carry the window there."""
+        raw = m.config.payload_bits
+        conts = -(-bits // raw)
+        places = [(i, tap) for tap in range(conts - 1, -1, -1) for i in range(raw)][:bits]
+        return [self.payload[i] for i, _ in places], [tap for _, tap in places]
+
     def word_window(self, m: Machine, bits: int) -> list[Lin]:
         """The bits that a record of `bits` bits carried, on its last token."""
         conts = -(-bits // m.config.payload_bits)
@@ -81,10 +90,7 @@ class FrontEnd:
 def build_front_end(m: Machine) -> FrontEnd:
     """The embedding's nets, the taps, and the control of records."""
     n, config, vocab = m.netlist, m.config, m.vocab
-    code = [
-        m.input(f"code[{i}]", lambda t, i=i: float(2 * (_code(m, t) >> i & 1) - 1))  # type: ignore[misc]
-        for i in range(vocab.code_bits)
-    ]
+    code = [m.input(f"code[{i}]", _code_sign(m, i)) for i in range(vocab.code_bits)]
     payload = [from_sign(x) for x in code[: vocab.payload_code_bits]]
     is_ = {cls: m.input(f"is/{cls.name}", class_is(cls)) for cls in TokenClass}
     starts = (TokenClass.EXEC, TokenClass.INIT)
@@ -198,21 +204,25 @@ def build_front_end(m: Machine) -> FrontEnd:
     )
 
 
-def _code(m: Machine, token: object) -> int:
-    from qgpu_isa import Token
+def _code_sign(m: Machine, bit: int) -> Callable[[Token], float]:
+    """Bit `bit` of a token's code, as a sign."""
 
-    assert isinstance(token, Token)
-    return m.vocab.payload(token) | int(token.cls) << m.vocab.payload_code_bits
+    def value(token: Token) -> float:
+        code = m.vocab.payload(token) | int(token.cls) << m.vocab.payload_code_bits
+        return float(2 * (code >> bit & 1) - 1)
+
+    return value
 
 
-def _slot_is(vocab, classes, slot):  # type: ignore[no-untyped-def]
-    def value(token):  # type: ignore[no-untyped-def]
+def _slot_is(
+    vocab: Vocabulary, classes: Sequence[TokenClass], slot: Slot
+) -> Callable[[Token], float]:
+    """Whether a token of one of the classes names the slot."""
+
+    def value(token: Token) -> float:
         if token.cls not in classes:
             return 0.0
         names = [f.name for f in vocab.fields[token.cls]]
         return float(token.values[names.index("slot")] == slot)
 
     return value
-
-
-__all__ = ["CTA_BITS", "DIRECT", "FrontEnd", "build_front_end", "total"]

@@ -55,12 +55,15 @@ def _choose(m: Machine, front: FrontEnd, write: RowWrite) -> Choice:
     n = m.netlist
     execs = front.is_[TokenClass.EXEC]
     live = [
-        any_of(n, f"live[{k.name}]", [_is_kind(write, k, DstKind.REG), _is_kind(write, k, DstKind.PRED)])
+        any_of(
+            n,
+            f"live[{k.name}]",
+            [_is_kind(write, k, DstKind.REG), _is_kind(write, k, DstKind.PRED)],
+        )
         for k in Slot
     ]
     pending = [
-        relu(n, f"pending[{k.name}]", live[k] + execs + total(front.finished[:k]) - 1)
-        for k in Slot
+        relu(n, f"pending[{k.name}]", live[k] + execs + total(front.finished[:k]) - 1) for k in Slot
     ]
     done = total(front.finished)
     first = [pending[k] - total(pending[:k]) for k in Slot]

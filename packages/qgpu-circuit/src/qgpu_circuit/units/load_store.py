@@ -10,7 +10,7 @@ from qgpu_isa.machine_config import WORD_BITS, MachineConfig
 from qgpu_isa.units import LoadStore
 
 from qgpu_circuit.gates import any_of, match, relu, step_neurons
-from qgpu_circuit.netlist import Lin, Neuron, lin, number, total
+from qgpu_circuit.netlist import Lin, Neuron, Urgency, lin, number, total
 from qgpu_circuit.signals import Machine
 from qgpu_circuit.units.front_end import FrontEnd
 from qgpu_circuit.units.operands import Word
@@ -65,24 +65,22 @@ def build_load_store(
     lanes = range(config.lanes)
     access = total(ops.values())
     active = [relu(n, f"active[{i}]", front.mask[i] + pred[i] + access - 2) for i in lanes]
-    faults = [n.net("out_of_range"), n.net("misaligned")]
-    for i in lanes:
-        off = (active[i] - 1) * 2 * WORD_BITS
-        n.add(f"range[{i}]", step_neurons(faults[0], _beyond(m, address[i], i) + off))
-        n.add(f"align[{i}]", step_neurons(faults[1], total(address[i][:BYTE_BITS]) + off))
+    # Early, so that the address does not have to live until the end for the sake of a fault.
+    with n.urgent(Urgency.EARLY):
+        faults = _faults(m, address, active)
     word = [address[i][BYTE_BITS : BYTE_BITS + config.address_bits] for i in lanes]
     lose, led = _conflicts(m, word, active, where("exclusive"))
-    banks = [[relu(n, f"bank[{i}][{b}]", match(word[i][: config.lane_bits], b)) for b in lanes] for i in lanes]
+    banks = [
+        [relu(n, f"bank[{i}][{b}]", match(word[i][: config.lane_bits], b)) for b in lanes]
+        for i in lanes
+    ]
     lead = [
         [relu(n, f"lead[{i}][{b}]", active[i] + banks[i][b] - 1 - led[i]) for b in lanes]
         for i in lanes
     ]
     loads = where("load")
     take = [
-        [
-            relu(n, f"take[{i}][{b}]", active[i] + banks[i][b] + loads - 2 - lose[i])
-            for b in lanes
-        ]
+        [relu(n, f"take[{i}][{b}]", active[i] + banks[i][b] + loads - 2 - lose[i]) for b in lanes]
         for i in lanes
     ]
     read = _banks(m, front, word, data, lead, where("store"))
@@ -99,7 +97,18 @@ def build_load_store(
         )
         words.append([lin(net) for net in nets])
     mask = [relu(n, f"mask[{i}]", front.mask[i] - lose[i]) for i in lanes]
-    return MemoryResult(words, mask, lin(faults[0]), lin(faults[1]))
+    return MemoryResult(words, mask, *faults)
+
+
+def _faults(m: Machine, address: list[Word], active: list[Lin]) -> tuple[Lin, Lin]:
+    """Numbers of lanes out of range and misaligned."""
+    n = m.netlist
+    beyond, skew = n.net("out_of_range"), n.net("misaligned")
+    for i, word in enumerate(address):
+        off = (active[i] - 1) * 2 * WORD_BITS
+        n.add(f"range[{i}]", step_neurons(beyond, _beyond(m, word, i) + off))
+        n.add(f"align[{i}]", step_neurons(skew, total(word[:BYTE_BITS]) + off))
+    return lin(beyond), lin(skew)
 
 
 def _beyond(m: Machine, address: Word, lane: int) -> Lin:
@@ -180,9 +189,7 @@ def _banks(
     out = []
     for b in lanes:
         with n.scope(f"bank{b}"):
-            host = relu(
-                n, "host", match(host_word[: config.lane_bits], b) + front.memory_done - 1
-            )
+            host = relu(n, "host", match(host_word[: config.lane_bits], b) + front.memory_done - 1)
             sources: Sequence[tuple[Lin, Word, Word]] = [
                 *((lead[i][b], rows[i], data[i]) for i in lanes),
                 (host, host_row, host_data),
@@ -198,7 +205,9 @@ def _banks(
             nets = [n.net(f"read[{k}]") for k in range(WORD_BITS)]
             names = []
             for g in range(groups):
-                hits = [match(row[row_bits:], g) if row[row_bits:] else ONE for _, row, _ in sources]
+                hits = [
+                    match(row[row_bits:], g) if row[row_bits:] else ONE for _, row, _ in sources
+                ]
                 at = [go + hit - 1 for (go, _, _), hit in zip(sources, hits, strict=True)]
                 writes = [*(gate + store - 1 for gate in at[:-1]), at[-1]]
                 m.memory(

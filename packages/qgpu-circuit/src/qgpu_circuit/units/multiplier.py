@@ -21,9 +21,7 @@ def multiplier_opcodes() -> list[tuple[str, int]]:
     return [(i.name, i.opcode) for i in INSTRUCTIONS.for_unit(Multiplier)]
 
 
-def build_multiplier(
-    m: Machine, ops: dict[str, Lin], a: list[Word], b: list[Word]
-) -> list[Word]:
+def build_multiplier(m: Machine, ops: dict[str, Lin], a: list[Word], b: list[Word]) -> list[Word]:
     """The slot's result per lane."""
     rows = {name: INSTRUCTIONS[name].unit for name in ops}
 
@@ -54,9 +52,7 @@ def build_multiplier(
     return results
 
 
-def _factor(
-    m: Machine, b: Word, plain: Lin, left: Lin, right: Lin, arithmetic: Lin
-) -> list[Lin]:
+def _factor(m: Machine, b: Word, plain: Lin, left: Lin, right: Lin, arithmetic: Lin) -> list[Lin]:
     """`b`, or the power of two that shifts by `b`: 2**b to the left, 2**(32-b) to the right.
 
     Amounts from 32 on match no power, so the product is 0; an arithmetic shift takes them as 31.

@@ -46,7 +46,9 @@ def select_operand(
         [wanted[Source.REG]],
         stretch=STRETCH.get(slot, Stretch.FIRST),
     )
-    nets = [[n.net(f"{which}[{lane}][{i}]") for i in range(WORD_BITS)] for lane in range(config.lanes)]
+    nets = [
+        [n.net(f"{which}[{lane}][{i}]") for i in range(WORD_BITS)] for lane in range(config.lanes)
+    ]
     every = range(config.lanes)
     one = Lin.of(1)
     for lane, word in enumerate(lanes_of(port)):
@@ -115,4 +117,3 @@ def decode_ops(m: Machine, row: RomRow, opcodes: Sequence[tuple[str, int]]) -> d
         name: relu(m.netlist, f"op/{name}", sign_match(row.field("op"), code))
         for name, code in opcodes
     }
-

@@ -76,9 +76,7 @@ def build_pass_scheduler(m: Machine, front: FrontEnd) -> NextPass:
         ("ready", ready),
         ("waiting", waiting),
     ):
-        ranks.append(
-            [relu(n, f"{name}/after[{p}]", who[p] + above[p] + stop - 2) for p in passes]
-        )
+        ranks.append([relu(n, f"{name}/after[{p}]", who[p] + above[p] + stop - 2) for p in passes])
         ranks.append([relu(n, f"{name}/before[{p}]", who[p] - above[p] + stop - 1) for p in passes])
     picks, opened = [], []
     for p in passes:
@@ -91,13 +89,10 @@ def build_pass_scheduler(m: Machine, front: FrontEnd) -> NextPass:
     opens = total(opened)
     ended = relu(n, "ended", stop - total(picks))
     pass_bits = [
-        relu(n, f"same_pass[{i}]", bit + execs - 1)
-        + total(picks[p] for p in passes if p >> i & 1)
+        relu(n, f"same_pass[{i}]", bit + execs - 1) + total(picks[p] for p in passes if p >> i & 1)
         for i, bit in enumerate(front.pass_)
     ]
-    next_phase = any_of(
-        n, "phase", [phase + execs - 1, phase + stop - 1 - opens, opens - phase]
-    )
+    next_phase = any_of(n, "phase", [phase + execs - 1, phase + stop - 1 - opens, opens - phase])
     at_cta = any_of(
         n,
         "at_cta",

@@ -34,7 +34,7 @@ def read_rom(m: Machine, front: FrontEnd, part: int, names: tuple[str, ...], tag
     fields = BRANCH_FIELDS if part == BRANCH_PART else SLOT_FIELDS
     wanted = {fields[name].low + i for name in names for i in range(fields[name].width)}
     config = m.config
-    window = front.word_window(m, config.chunk_bits)
+    window, taps = front.stored_window(m, config.chunk_bits)
     address = front.lead_field(m, TokenClass.PROG, "block")
     bits: dict[int, Lin] = {}
     for chunk in range(config.chunks_per_slot):
@@ -45,6 +45,7 @@ def read_rom(m: Machine, front: FrontEnd, part: int, names: tuple[str, ...], tag
         read = m.memory(
             f"rom/{_part_name(part)}/{tag}[{chunk}]",
             [window[i] for i in columns],
+            taps=[taps[i] for i in columns],
             write_enable=front.program_part[part * config.chunks_per_slot + chunk],
             write_address=address,
             read_address=front.block,

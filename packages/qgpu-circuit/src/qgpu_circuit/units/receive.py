@@ -62,9 +62,7 @@ def build_receive(m: Machine, front: FrontEnd) -> RowWrite:
         for i in range(width)
     ]
     to = {
-        kind: [
-            front.finished[k] * 2 + sign_match(rom[k].field("dst_kind"), kind) - 2 for k in Slot
-        ]
+        kind: [front.finished[k] * 2 + sign_match(rom[k].field("dst_kind"), kind) - 2 for k in Slot]
         for kind in (DstKind.REG, DstKind.PRED)
     }
     values: dict[Stretch, list[Lin]] = {}
@@ -78,9 +76,10 @@ def build_receive(m: Machine, front: FrontEnd) -> RowWrite:
 def _expand(m: Machine, front: FrontEnd) -> list[Lin]:
     """Bits of the row that the token completes, in whichever format it came."""
     n, config, vocab = m.netlist, m.config, m.vocab
-    flat = [bit for tap in range(CHUNKS_PER_RECORD) for bit in front.window[tap]]
+    # A record of fewer tokens than fit fills the last places of the window.
+    window, taps = front.stored_window(m, config.chunk_bits)
     staged = [
-        m.memory(f"stage[{j}]", flat, write_enable=front.stage[j])
+        m.memory(f"stage[{j}]", window, write_enable=front.stage[j], taps=taps)
         for j in range(vocab.wide_parts)
     ]
     nets = [n.net(f"row[{i}]") for i in range(config.lanes * WORD_BITS)]
@@ -94,16 +93,16 @@ def _expand(m: Machine, front: FrontEnd) -> list[Lin]:
         for bit in range(shape.bits):
             part, rest = divmod(bit, config.chunk_bits)
             cont, low = divmod(rest, config.payload_bits)
-            tap = shape.conts - 1 - cont
-            source = staged[part][tap * config.payload_bits + low]
+            place = CHUNKS_PER_RECORD - shape.conts + cont
+            source = staged[part][place * config.payload_bits + low]
             drive(source + front.wide_done[w] * 2 - 2, _places(config.lanes, w, bit))
     every = range(config.lanes)
     is_ = front.is_
-    for lane, bit in enumerate(front.token_field(m, TokenClass.BITS, "lanes")):
-        drive(all_of(bit, is_[TokenClass.BITS]), [lane * WORD_BITS])
+    for lane, one in enumerate(front.token_field(m, TokenClass.BITS, "lanes")):
+        drive(all_of(one, is_[TokenClass.BITS]), [lane * WORD_BITS])
     uniform = is_[TokenClass.UNIFORM] + is_[TokenClass.LINEAR] + is_[TokenClass.LINEAR4]
-    for i, bit in enumerate(front.token_field(m, TokenClass.UNIFORM, "value")):
-        drive(all_of(bit, uniform), [lane * WORD_BITS + i for lane in every])
+    for i, one in enumerate(front.token_field(m, TokenClass.UNIFORM, "value")):
+        drive(all_of(one, uniform), [lane * WORD_BITS + i for lane in every])
     for cls, shift in ((TokenClass.LINEAR, 0), (TokenClass.LINEAR4, 2)):
         places = [
             lane * WORD_BITS + shift + i

@@ -19,7 +19,36 @@ from qgpu_isa.program import (
 )
 from qgpu_isa.units import Alu, LoadStore
 from qgpu_isa.vocabulary import Fault
-from qgpu_isa.words import wrap
+
+
+@dataclass(frozen=True)
+class LiveOut:
+    """A result that is sent back.
+
+    Attributes:
+        slot: the slot it comes from.
+        kind, index: its destination.
+        words: the result per lane.
+        write: lanes whose destination it replaces.
+    """
+
+    slot: Slot
+    kind: DstKind
+    index: int
+    words: list[int]
+    write: int
+
+    def register_row(self, old: list[int]) -> list[int]:
+        """The register's row after the write."""
+        return [
+            w if self.write >> i & 1 else o
+            for i, (w, o) in enumerate(zip(self.words, old, strict=True))
+        ]
+
+    def predicate_row(self, old: int) -> int:
+        """The predicate's lane mask after the write."""
+        value = sum((w & 1) << i for i, w in enumerate(self.words))
+        return old & ~self.write | value & self.write
 
 
 @dataclass
@@ -29,13 +58,14 @@ class BlockResult:
     Attributes:
         results: slot -> word per lane, as forwarded (not guarded).
         mask: lanes that executed: the given mask less those that lost a memory bank.
-        live: (slot, destination kind, index, row) per live-out; a predicate's row is a lane mask.
+        live: live-outs, in the order in which their records follow; each is merged with what its
+            destination holds by then.
         fault: why the launch ends here, if it does.
     """
 
     results: dict[Slot, list[int]]
     mask: int
-    live: list[tuple[Slot, DstKind, int, list[int] | int]] = field(default_factory=list)
+    live: list[LiveOut] = field(default_factory=list)
     fault: Fault | None = None
 
 
@@ -46,9 +76,7 @@ def predicate_mask(state: State, g: int, pred: Predicate) -> int:
     return value ^ full if pred.negate else value
 
 
-def execute_block(
-    state: State, block: Block, index: int, g: int, mask: int
-) -> BlockResult:
+def execute_block(state: State, block: Block, index: int, g: int, mask: int) -> BlockResult:
     """Executes `block`, which is block number `index`, for the lanes `mask` of pass `g`: memory and program counters change.
 
     Live-outs are returned, not written: the register file is written by the records.
@@ -171,19 +199,10 @@ def _branch(state: State, block: Block, g: int, flags: dict[Slot, int], out: Blo
 
 
 def _collect_live(state: State, block: Block, g: int, out: BlockResult) -> None:
-    config = state.config
     for slot in block.live_slots():
         code = block.slots[slot]
         unit = INSTRUCTIONS[code.name].unit
         write = out.mask
         if not (isinstance(unit, Alu) and unit.flag == "pred"):
             write &= predicate_mask(state, g, code.pred)
-        new = out.results[slot]
-        if code.dst == DstKind.PRED:
-            value = sum((w & 1) << i for i, w in enumerate(new))
-            old = state.predicates[g][code.dst_index]
-            out.live.append((slot, code.dst, code.dst_index, old & ~write | value & write))
-        else:
-            row = state.registers[g][code.dst_index]
-            merged = [wrap(new[i]) if write >> i & 1 else row[i] for i in range(config.lanes)]
-            out.live.append((slot, code.dst, code.dst_index, merged))
+        out.live.append(LiveOut(slot, code.dst, code.dst_index, out.results[slot], write))

@@ -184,17 +184,17 @@ class Machine:
 
     def _records(self, result: BlockResult, at: tuple[int, int, int, int]) -> Iterator[StepRecord]:
         state, g = self.state, at[2]
-        for slot, kind, index, row in result.live:
-            if kind is DstKind.PRED:
-                assert isinstance(row, int)
-                state.predicates[g][index] = row
-                tokens = predicate_tokens(int(slot), row)
+        for live in result.live:
+            if live.kind is DstKind.PRED:
+                lanes = live.predicate_row(state.predicates[g][live.index])
+                state.predicates[g][live.index] = lanes
+                tokens = predicate_tokens(int(live.slot), lanes)
             else:
-                assert isinstance(row, list)
-                state.registers[g][index] = row
-                tokens = record_tokens(self.vocab, int(slot), tuple(row))
+                row = live.register_row(state.registers[g][live.index])
+                state.registers[g][live.index] = row
+                tokens = record_tokens(self.vocab, int(live.slot), tuple(row))
             for token in tokens:
-                yield StepRecord(token, *at, slot=slot)
+                yield StepRecord(token, *at, slot=live.slot)
 
 
 def launch_tokens(launch: Launch) -> list[Token]:

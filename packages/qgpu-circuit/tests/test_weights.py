@@ -1,0 +1,114 @@
+"""Emitted weights, evaluated with bf16 rounding, against the netlist and the interpreter."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+from qgpu_circuit.circuit_weights import MANIFEST, TENSORS
+from qgpu_circuit.cli import main
+from qgpu_circuit.evaluate import CircuitFileError, Evaluator, read_tensors, round_bf16, silu
+from qgpu_circuit.numerics import (
+    GATE_SCALE,
+    VALUE_STEP,
+    VALUE_ZERO,
+    bf16,
+    find_anchor,
+    gather_gate,
+    is_bf16,
+)
+from qgpu_circuit.teacher_force import first_difference
+from qgpu_isa import NANO, Token, launch_tokens, vocabulary
+from qgpu_isa.random_programs import random_launch
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_the_weights_decode_random_programs(nano_folder: Path, seed: int) -> None:
+    evaluator = Evaluator(nano_folder)
+    vocab = vocabulary(NANO)
+    margins = []
+
+    def step(token: Token) -> Token:
+        best, margin = evaluator.step(vocab.encode(token))
+        margins.append(margin)
+        return vocab.decode(best)
+
+    assert first_difference(random_launch(NANO, seed), step) is None
+    assert min(margins) >= 8
+
+
+def test_stored_bits_have_the_same_magnitude_in_bf16() -> None:
+    y = np.array([VALUE_ZERO, VALUE_ZERO + VALUE_STEP], dtype=np.float32)
+    zero, one = round_bf16(silu(y))
+    assert zero == -one
+    assert all(map(is_bf16, (VALUE_ZERO, VALUE_STEP, VALUE_STEP / 2, VALUE_ZERO + VALUE_STEP / 2)))
+
+
+def test_gates_are_exact() -> None:
+    n = np.arange(-256, 257, dtype=np.float32)
+    assert (round_bf16(silu(round_bf16(n * GATE_SCALE))) == np.maximum(n, 0) * GATE_SCALE).all()
+
+
+@pytest.mark.parametrize("width", [896, 1152, 2176, 2688])
+def test_the_anchor_makes_the_norm_the_identity(width: int) -> None:
+    anchor = find_anchor(width)
+    assert anchor.error < 1e-4
+    assert is_bf16(anchor.value)
+    assert is_bf16(anchor.weight)
+
+
+@pytest.mark.parametrize(("rows", "columns"), [(4, 64), (16, 128), (32, 128)])
+def test_a_gathered_one_leaves_the_head_as_a_power_of_two(rows: int, columns: int) -> None:
+    gate, target = gather_gate(rows, columns)
+    assert bf16(bf16((columns / rows) ** 0.5) * gate) == target
+
+
+def test_report_and_emit_commands(tmp_path: Path) -> None:
+    runner = CliRunner()
+    done = runner.invoke(main, ["report", "--profile", "nano", "--json"])
+    assert done.exit_code == 0
+    found = json.loads(done.stdout)
+    wanted = "profile layers lanes slots threads registers predicates rom_blocks global_words"
+    wanted += " shared_words neurons nonzeros hidden_size min_margin"
+    assert set(wanted.split()) <= set(found)
+    assert found["min_margin"] >= 8
+    folder = tmp_path / "circuit"
+    done = runner.invoke(main, ["emit", "--profile", "nano", "-o", str(folder), "--quiet"])
+    assert done.exit_code == 0
+    assert json.loads((folder / MANIFEST).read_text())["digest"][:16] in done.stdout
+
+
+def test_emitting_is_deterministic(nano_folder: Path, tmp_path: Path) -> None:
+    again = tmp_path / "again"
+    CliRunner().invoke(main, ["emit", "--profile", "nano", "-o", str(again), "--quiet"])
+    for name in (MANIFEST, TENSORS):
+        assert (again / name).read_bytes() == (nano_folder / name).read_bytes()
+
+
+def test_eval_prints_what_weights_and_netlist_answer(nano_folder: Path, tmp_path: Path) -> None:
+    vocab = vocabulary(NANO)
+    ids = [vocab.encode(token) for token in launch_tokens(random_launch(NANO, 1))][:12]
+    trace = tmp_path / "trace"
+    trace.write_text(json.dumps(ids))
+    done = CliRunner().invoke(main, ["eval", str(nano_folder), str(trace), "--json"])
+    assert done.exit_code == 0, done.output
+    assert len(json.loads(done.stdout)) == len(ids)
+
+
+def test_damaged_circuits_and_traces_are_refused(nano_folder: Path, tmp_path: Path) -> None:
+    with pytest.raises(CircuitFileError):
+        read_tensors(tmp_path)
+    broken = tmp_path / "broken"
+    broken.mkdir()
+    (broken / MANIFEST).write_bytes((nano_folder / MANIFEST).read_bytes())
+    (broken / TENSORS).write_bytes((nano_folder / TENSORS).read_bytes()[:5000])
+    trace = tmp_path / "trace"
+    trace.write_text("1 2 x")
+    runner = CliRunner()
+    for folder in (broken, nano_folder):
+        done = runner.invoke(main, ["eval", str(folder), str(trace)])
+        assert done.exit_code == 2
+        assert "Traceback" not in done.output
