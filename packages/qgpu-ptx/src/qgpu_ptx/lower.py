@@ -10,11 +10,11 @@ from qgpu_isa import Launch, MachineConfig, ProgramImage
 from qgpu_ptx.allocate_registers import allocate_registers
 from qgpu_ptx.ast_to_ir import KernelLowering
 from qgpu_ptx.blocks_to_image import blocks_to_image
-from qgpu_ptx.ir import Function, Op, Pred, Reg, Special
+from qgpu_ptx.ir import Function, Imm, Op, Pred, Reg, Special
 from qgpu_ptx.launch_shape import LaunchShape
 from qgpu_ptx.launch_spec import LaunchSpec
 from qgpu_ptx.lowering_errors import MachineLimitError
-from qgpu_ptx.memory_layout import WORD_BYTES, ArgumentLayout, place_arguments
+from qgpu_ptx.memory_layout import WORD_BYTES, ArgumentLayout, align_up, place_arguments
 from qgpu_ptx.passes import PIPELINE
 from qgpu_ptx.passes.legalize import legalize
 from qgpu_ptx.ptx_ast import Module
@@ -29,6 +29,8 @@ Watch = Callable[[str, Function], None]
 """Called with each stage's name and the IR after it."""
 
 MAX_SPILL_ROUNDS = 8
+LOCAL_ALIGN = 16
+"""The greatest alignment, in bytes, that local variables have."""
 
 
 @dataclass(frozen=True)
@@ -153,26 +155,25 @@ def _to_ir(
     first_free: int,
 ) -> tuple[Function, VariableLayout]:
     """The raw IR. A second round places local memory once its size is known."""
-    local_words = 0
+    stride = 0
     while True:
         variables = VariableLayout(module, config, first_free, shape.dynamic_shared_bytes)
         kernel = KernelLowering(
             module, find_entry(module, entry), shape, arguments, variables, config
         )
-        base, stride = variables.end, WORD_BYTES * local_words
+        base = align_up(variables.end, LOCAL_ALIGN)
         builder = kernel.builder
         variables.use_local_addresses(
             lambda offset, b=builder, base=base, stride=stride: b.add(  # type: ignore[misc]
-                b.op("mullo", Special.TID, stride), base + offset
+                b.op("mullo", Special.TID, Imm(stride)), base + offset
             )
         )
         function = kernel.lower()
-        # An odd number of words keeps the lanes of a pass in different banks.
-        needed = -(-variables.local_bytes // WORD_BYTES) | 1 if variables.local_bytes else 0
-        if needed == local_words:
-            variables.end += WORD_BYTES * needed * shape.threads
+        needed = variables.local_stride()
+        if needed == stride:
+            variables.end = base + stride * shape.threads if stride else variables.end
             return function, variables
-        local_words = needed
+        stride = needed
 
 
 def _allocate(

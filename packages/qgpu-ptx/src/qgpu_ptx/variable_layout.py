@@ -31,6 +31,7 @@ class VariableLayout:
         self.end = align_up(end, 16)
         self.memory: dict[int, int] = {}
         self.local_bytes = 0
+        self.local_align = WORD_BYTES
         self._dynamic = dynamic
         self._shared_end = 0
         self._scratch: dict[str, int] = {}
@@ -141,12 +142,23 @@ class VariableLayout:
             )  # fmt: skip
         start, size = layout(variable, self.local_bytes)
         start = align_up(start, WORD_BYTES)
+        unit = scalar_type(variable.type, variable.span).bytes * variable.vector
+        self.local_align = max(self.local_align, variable.align or unit)
         self.local_bytes = start + size
         return MemoryVariable("local", self.local_address(start), size)
 
     def use_local_addresses(self, local_address: LocalAddress) -> None:
         """Sets how the address of a byte of local memory is computed."""
         self._local_address = local_address
+
+    def local_stride(self) -> int:
+        """Bytes from one thread's local memory to the next thread's.
+
+        Variables keep their alignment, which compilers rely on; the number of aligned units is
+        odd, which spreads the lanes of a pass over as many banks as the alignment allows.
+        """
+        units = -(-self.local_bytes // self.local_align)
+        return (units | 1) * self.local_align if units else 0
 
     def local_address(self, offset: int) -> Value:
         """The address of a byte of the thread's local memory."""
