@@ -29,7 +29,7 @@ CORNERS = (0, 1, 2, 3, 31, 32, 33, 0x7FFF, 0x8000, 0x7FFFFFFF, 0x80000000, 0xFFF
 IMM, REG = Operand(Source.IMM), Operand(Source.REG, 0)
 
 
-@pytest.mark.parametrize("seed", range(24))
+@pytest.mark.parametrize("seed", range(16))
 def test_random_programs_on_nano(nano_simulator: Simulator, seed: int) -> None:
     assert first_difference(random_launch(NANO, seed), nano_simulator.step) is None
 
@@ -46,7 +46,7 @@ def test_many_random_programs_on_nano(nano_simulator: Simulator, hundred: int) -
 @pytest.mark.parametrize("config", [SMALL, DEFAULT], ids=lambda c: c.name)
 def test_random_programs_on_larger_machines(config: MachineConfig) -> None:
     simulator = Simulator(machine_to_netlist(config, shape_for(config)))
-    for seed in range(3):
+    for seed in range(2):
         simulator.reset()
         launch = random_launch(config, seed, max_tokens=100)
         assert first_difference(launch, simulator.step) is None, f"seed {seed}"
@@ -55,9 +55,9 @@ def test_random_programs_on_larger_machines(config: MachineConfig) -> None:
 def operand_pairs(name: str) -> list[tuple[int, int]]:
     """Corner and random operands, the same on every run."""
     source = random.Random(name)
-    pairs = [(source.choice(CORNERS), source.choice(CORNERS)) for _ in range(10)]
-    pairs += [(source.getrandbits(32), source.getrandbits(32)) for _ in range(4)]
-    pairs += [(source.getrandbits(32), source.randrange(40)) for _ in range(4)]
+    pairs = [(source.choice(CORNERS), source.choice(CORNERS)) for _ in range(5)]
+    pairs += [(source.getrandbits(32), source.getrandbits(32)) for _ in range(2)]
+    pairs += [(source.getrandbits(32), source.randrange(40)) for _ in range(2)]
     return pairs
 
 
@@ -84,7 +84,7 @@ def program_for(instruction: Instruction, slot: Slot) -> ProgramImage:
     """Loads each first operand into r0, then computes."""
     blocks: list[Block] = []
     pairs = operand_pairs(instruction.name)
-    for index, (a, b) in enumerate(pairs[: NANO.rom_blocks // 2 - 1]):
+    for index, (a, b) in enumerate(pairs):
         loading = SlotCode("add", a=IMM, imm=a, dst=DstKind.REG, dst_index=0)
         blocks.append(Block({Slot.A2: loading}, Branch(taken=2 * index + 1)))
         blocks.append(compute_block(instruction, slot, a, b, 2 * index + 2))
@@ -111,7 +111,7 @@ def test_every_instruction_in_every_slot(
 def test_every_memory_instruction_is_covered_by_random_programs() -> None:
     used = {
         code.name
-        for seed in range(24)
+        for seed in range(16)
         for block in random_launch(NANO, seed).image.blocks
         for code in block.slots.values()
     }
