@@ -159,11 +159,9 @@ def test_instruction(form: str, type_name: str) -> None:
     check(text, [[a for a, _ in pairs], [b for _, b in pairs], third])
 
 
+ALL_TYPES = ("u8", "s8", "u16", "s16", "u32", "s32", "u64", "s64")
 CONVERTS = [
-    f"cvt.{sat}{to}.{source}"
-    for to in "u8 s8 u16 s16 u32 s32 u64 s64".split()
-    for source in "u8 s8 u16 s16 u32 s32 u64 s64".split()
-    for sat in ("", "sat.")
+    f"cvt.{sat}{to}.{source}" for to in ALL_TYPES for source in ALL_TYPES for sat in ("", "sat.")
 ]
 
 

@@ -8,16 +8,15 @@ from pathlib import Path
 import pytest
 from qgpu_isa import PROFILES, run_launch
 from qgpu_ptx import load_launch_spec, parse_ptx
+from qgpu_ptx.cuda_to_ptx import COMPILERS, cuda_to_ptx
+from qgpu_ptx.ir_verify import verify_ir
 from qgpu_ptx.launch_spec import ArrayArgument, LaunchSpec
 from qgpu_ptx.lower import lower_launch
-from qgpu_ptx.lowering_errors import MachineLimitError
 from qgpu_ptx.memory_layout import read_outputs
 
 ROOT = Path(__file__).parents[3] / "kernels"
 KERNELS = sorted(ROOT.rglob("*.ptx"))
 INPUTS = Path(__file__).parent / "inputs"
-TOO_LARGE: set[tuple[str, str]] = {("binary_gcd", "small")}
-"""Kernels that a machine has no room for."""
 
 
 @pytest.mark.parametrize("profile", ["default", "small"])
@@ -25,11 +24,7 @@ TOO_LARGE: set[tuple[str, str]] = {("binary_gcd", "small")}
 def test_kernel(path: Path, profile: str) -> None:
     module = parse_ptx(path.read_text(), path.name)
     spec = load_launch_spec(path.with_suffix(".toml"))
-    if (path.stem, profile) in TOO_LARGE:
-        with pytest.raises(MachineLimitError):
-            lower_launch(module, spec, PROFILES[profile])
-        return
-    placed = lower_launch(module, spec, PROFILES[profile])
+    placed = lower_launch(module, spec, PROFILES[profile], watch=lambda _, ir: verify_ir(ir))
     machine, _ = run_launch(placed.launch())
     found = read_outputs(machine.state.memory, placed.layout)
     for name, values in spec.expected.items():
@@ -54,3 +49,21 @@ def test_input(name: str) -> None:
     placed = lower_launch(module, spec, PROFILES["default"])
     machine, _ = run_launch(placed.launch())
     assert read_outputs(machine.state.memory, placed.layout)["p"] == case["expected"]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("compiler", "options"),
+    [*((c.name, ()) for c in COMPILERS), ("nvrtc", ("-G",)), ("clang", ("-O0",))],
+)
+def test_kernels_from_every_compiler(compiler: str, options: tuple[str, ...]) -> None:
+    if next(c for c in COMPILERS if c.name == compiler).version() is None:
+        pytest.skip(f"{compiler} is not installed")
+    for path in KERNELS:
+        spec = load_launch_spec(path.with_suffix(".toml"))
+        source = cuda_to_ptx(path.with_suffix(".cu"), compiler=compiler, options=options)
+        placed = lower_launch(parse_ptx(source.text, path.name), spec, PROFILES["default"])
+        machine, _ = run_launch(placed.launch())
+        found = read_outputs(machine.state.memory, placed.layout)
+        for name, values in spec.expected.items():
+            assert found[name] == list(values), path.stem

@@ -27,9 +27,8 @@ sources = st.one_of(registers, registers, registers, numbers.map(str), st.just("
 wide_sources = st.one_of(wide, wide, numbers.map(str))
 
 two = st.sampled_from(
-    ["add.s32", "sub.s32", "mul.lo.s32", "mul.hi.u32", "and.b32", "or.b32", "xor.b32", "min.s32"]
-    + ["max.u32", "shl.b32", "shr.u32", "shr.s32"]
-)
+    ["add.s32", "sub.s32", "mul.lo.s32", "mul.hi.u32", "and.b32", "or.b32", "xor.b32", "min.s32", "max.u32", "shl.b32", "shr.u32", "shr.s32"]
+)  # fmt: skip
 wide_two = st.sampled_from(["add.s64", "sub.s64", "and.b64", "xor.b64", "mul.lo.s64", "max.s64"])
 compares = st.sampled_from(["eq.s32", "lt.s32", "ge.u32", "gt.s32", "ne.b32"])
 
@@ -171,5 +170,3 @@ def test_random_program_on_the_smallest_machine(program: object, words: list[int
 @given(code, data)
 def test_passes_can_be_left_out(step: str, program: object, words: list[int]) -> None:
     compare(kernel(program), words, DEFAULT, THREADS, without=(step,))
-
-

@@ -37,6 +37,7 @@ def random_words(count: int, seed: int = 1) -> list[int]:
 LOAD = "ld.global.u32 %r1,[%rd1];"
 STORE = "st.global.u32 [%rd1],%r9;"
 FULL = "0xffffffff"
+ORDERED = ("add", "min", "max")
 
 
 @pytest.mark.parametrize("threads", [1, 8, 20, 32, 64])
@@ -79,7 +80,7 @@ VOTES = [
     "activemask.b32 %r9;",
     f"and.b32 %r2,%r1,1; match.any.sync.b32 %r9,%r2,{FULL};",
     f"match.all.sync.b32 %r9|%p2,%r1,{FULL}; selp.u32 %r2,1,0,%p2; add.u32 %r9,%r9,%r2;",
-    *(f"redux.sync.{op}.{t} %r9,%r1,{FULL};" for op in ("add", "min", "max") for t in ("u32", "s32")),
+    *(f"redux.sync.{op}.{t} %r9,%r1,{FULL};" for op in ORDERED for t in ("u32", "s32")),
     *(f"redux.sync.{op}.b32 %r9,%r1,{FULL};" for op in ("and", "or", "xor")),
     "bar.red.popc.u32 %r9,0,%p1;",
     "bar.red.and.pred %p2,0,%p1; selp.u32 %r9,1,0,%p2;",
@@ -108,7 +109,7 @@ def test_partial_masks(kernel_text: KernelText) -> None:
 
 
 ATOMICS = [
-    *(f"atom.global.{op}.{t} %r9,[%rd0],%r1;" for op in ("add", "min", "max") for t in ("u32", "s32")),
+    *(f"atom.global.{op}.{t} %r9,[%rd0],%r1;" for op in ORDERED for t in ("u32", "s32")),
     *(f"atom.global.{op}.b32 %r9,[%rd0],%r1;" for op in ("and", "or", "xor", "exch")),
     *(f"atom.global.{op}.u32 %r9,[%rd0],9;" for op in ("inc", "dec")),
     "atom.global.cas.b32 %r9,[%rd0],%r1,%r0;",
@@ -126,9 +127,9 @@ def test_atomic(kernel_text: KernelText, body: str, config: MachineConfig) -> No
     # The interpreter takes whole warps in lane order, the machine takes passes: so one pass.
     head = f"{LOAD} add.s64 %rd1,%rd1,8; setp.lt.s32 %p1,%r0,3;"
     words = [5, 0, *random_words(config.lanes)]
-    text = kernel_text(f"{head} {body}\n{STORE}").replace("add.s64 %rd1,%rd0,%rd1;", (
-        "add.s64 %rd1,%rd0,%rd1; ld.global.u32 %r9,[%rd1];"
-    ))
+    text = kernel_text(f"{head} {body}\n{STORE}").replace(
+        "add.s64 %rd1,%rd0,%rd1;", ("add.s64 %rd1,%rd0,%rd1; ld.global.u32 %r9,[%rd1];")
+    )
     check(text, words, (config.lanes, 1, 1), config)
 
 
@@ -143,10 +144,12 @@ def test_narrow_memory(kernel_text: KernelText, type_: str) -> None:
     check(kernel_text(body), random_words(80), (32, 1, 1))
 
 
-@pytest.mark.parametrize("form", ["v2.u8", "v4.u8", "v2.u16", "v4.u16", "v2.u32", "v4.u32", "v2.u64"])
+@pytest.mark.parametrize(
+    "form", ["v2.u8", "v4.u8", "v2.u16", "v4.u16", "v2.u32", "v4.u32", "v2.u64"]
+)
 def test_vector_memory(kernel_text: KernelText, form: str) -> None:
     count, bits = int(form[1]), int(form[4:])
-    registers = [f"%{ {8: 'r', 16: 'rs', 32: 'r', 64: 'rd'}[bits]}{i + 10}" for i in range(count)]
+    registers = [f"%{ {8: 'r', 16: 'rs', 32: 'r', 64: 'rd'}[bits] }{i + 10}" for i in range(count)]
     size = count * bits // 8
     names = ",".join(registers)
     swapped = ",".join(reversed(registers))

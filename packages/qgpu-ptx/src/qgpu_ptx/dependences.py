@@ -88,7 +88,8 @@ def may_meet(first: Op, second: Op, *, same_base: bool = True) -> bool:
         return False
     a, b = first.address, second.address
     # One base with different constant offsets cannot meet.
-    if same_base and a is not None and b is not None and (a.name, a.a) == (b.name, b.a):
-        if isinstance(a.b, Imm) and isinstance(b.b, Imm) and a.name != "and":
-            return a.b == b.b
+    if not same_base or a is None or b is None or (a.name, a.a) != (b.name, b.a):
+        return True
+    if isinstance(a.b, Imm) and isinstance(b.b, Imm) and a.name != "and":
+        return a.b == b.b
     return True

@@ -135,8 +135,10 @@ class InstructionContext:
             return words if len(words) == 2 else (low, ZERO)
         if type_.bits == 32:
             return (low,)
-        return (self.sign_extend(low, type_.bits),) if type_.signed else (
-            self.b.and_(low, type_.mask),
+        return (
+            (self.sign_extend(low, type_.bits),)
+            if type_.signed
+            else (self.b.and_(low, type_.mask),)
         )
 
     def sign_extend(self, low: Value, bits: int) -> Value:

@@ -119,10 +119,10 @@ def count_assignments(block: ast.Block) -> Counter[str]:
     """How many instructions may set each register name (names of inner scopes fall together)."""
     counts: Counter[str] = Counter()
     for node in instructions(block):
-        if not node.operands or node.opcode in ("st", "red", "bra", "bar", "barrier"):
-            # bar.red is the one barrier with a destination.
-            if node.opcode not in ("bar", "barrier") or "red" not in node.modifiers:
-                continue
+        # bar.red is the one barrier with a destination.
+        barrier = node.opcode in ("bar", "barrier") and "red" not in node.modifiers
+        if not node.operands or barrier or node.opcode in ("st", "red", "bra"):
+            continue
         for name in _names(node.operands[0]):
             counts[operand_key(name)] += 1
             counts[name.name] += name.component is not None

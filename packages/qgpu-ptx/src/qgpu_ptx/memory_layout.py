@@ -71,9 +71,7 @@ def place_arguments(spec: LaunchSpec, config: MachineConfig) -> ArgumentLayout:
         if not isinstance(argument, ArrayArgument):
             arguments.append(_scalar(argument))
             continue
-        array = PlacedArray(
-            argument.name, argument.type, address, argument.values, argument.output
-        )
+        array = PlacedArray(argument.name, argument.type, address, argument.values, argument.output)
         arrays.append(array)
         arguments.append(address)
         memory |= bytes_to_words(_encode(argument.type, argument.values), address)

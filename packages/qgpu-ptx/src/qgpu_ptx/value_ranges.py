@@ -97,5 +97,3 @@ def compare_ranges(name: str, x: Range, y: Range) -> bool | None:
         case "seteq" | "setne" if x[1] < y[0] or y[1] < x[0]:
             return name == "setne"
     return None
-
-

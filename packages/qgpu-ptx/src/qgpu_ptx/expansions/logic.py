@@ -6,7 +6,7 @@ from qgpu_ptx.expansions.arithmetic import check_count
 from qgpu_ptx.expansions.comparison import combine
 from qgpu_ptx.expansions.registry import Modifiers, expansion
 from qgpu_ptx.expansions.wide_words import shift_wide
-from qgpu_ptx.instruction_context import InstructionContext, Words
+from qgpu_ptx.instruction_context import InstructionContext
 from qgpu_ptx.ir import WORD, ZERO, Imm, Value
 from qgpu_ptx.ir_builder import IrBuilder
 from qgpu_ptx.ptx_interpreter.scalar_types import SCALAR_TYPES
@@ -99,13 +99,11 @@ def shift(c: InstructionContext, m: Modifiers) -> None:
     type_ = SCALAR_TYPES[m["type"]]
     x, amount = c.read(c.operands[1], type_), c.word(2, U32)
     name = "shl" if c.node.opcode == "shl" else "sar" if type_.signed else "shr"
-    result: Words
     if len(x) == 2:
-        result = shift_wide(c.b, name, x, amount)
+        c.write(c.operands[0], type_, shift_wide(c.b, name, x, amount))
     else:
         # A half-word is extended to a word, so shifts by 16 to 31 come out right too.
-        result = (c.b.op(name, x[0], amount),)
-    c.write(c.operands[0], type_, result)
+        c.write(c.operands[0], type_, (c.b.op(name, x[0], amount),))
 
 
 @expansion("shf")

@@ -33,9 +33,9 @@ def fold_addresses(function: Function) -> Function:
             ops.append(op)
             if op.dst is not None and op.dst not in lasting:
                 changed = op.dst
-                for item in [i for i, d in here.items() if i == changed or changed in d.values()]:
+                for item in [i for i, d in here.items() if i == changed or changed in d.uses()]:
                     del here[item]
-                if not op.is_memory and op.guard is None and changed not in op.values():
+                if not op.is_memory and op.guard is None and changed not in op.uses():
                     here[changed] = op
         blocks.append(replace(block, ops=tuple(ops)))
     return replace(function, blocks=tuple(blocks))
@@ -64,8 +64,8 @@ def _step(address: Address, here: Definitions) -> Address:
         a, b = b, a
     inner = _definition(a, here)
     if inner is not None:
-        if inner.name == "shl" and isinstance(inner.b, Imm) and shift + inner.b.value in _ADDERS:
-            return Address(_ADDERS[shift + inner.b.value], inner.a, b)
+        if shift + _shift(inner) in _ADDERS:
+            return Address(_ADDERS[shift + _shift(inner)], inner.a, b)
         if inner.name == "add" and isinstance(inner.b, Imm) and isinstance(b, Imm):
             offset = b.value + (inner.b.value << shift) & WORD
             return Address(address.name, inner.a, Imm(offset))
@@ -73,7 +73,14 @@ def _step(address: Address, here: Definitions) -> Address:
             return Address(inner.name, inner.a, inner.b)
     if shift == 0:
         other = _definition(b, here)
-        if other is not None and other.name == "shl" and isinstance(other.b, Imm):
-            if other.b.value in _ADDERS:
-                return Address(_ADDERS[other.b.value], other.a, a)
+        scale = _shift(other)
+        if other is not None and scale in _ADDERS:
+            return Address(_ADDERS[scale], other.a, a)
     return Address(address.name, a, b)
+
+
+def _shift(op: Op | None) -> int:
+    """By how much an operation shifts left; a large number if it is no shift by a constant."""
+    if op is not None and op.name == "shl" and isinstance(op.b, Imm):
+        return op.b.value
+    return 32

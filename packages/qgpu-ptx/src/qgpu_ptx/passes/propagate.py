@@ -41,9 +41,9 @@ class _Known:
         elif op.name in ("setne", "seteq") and op.b == ZERO and op.a in single:
             # (p ? 1 : 0) != 0 is p.
             inner = single[op.a]
-            if inner.name == "sel" and (inner.a, inner.b) == (Imm(1), ZERO):
-                if inner.pred is not None and stable(inner.pred, single):
-                    self._truths[dst] = inner.pred if op.name == "setne" else ~inner.pred
+            is_word = inner.name == "sel" and (inner.a, inner.b) == (Imm(1), ZERO)
+            if is_word and inner.pred is not None and stable(inner.pred, single):
+                self._truths[dst] = inner.pred if op.name == "setne" else ~inner.pred
 
     def word(self, value: Value) -> Value:
         seen = 0

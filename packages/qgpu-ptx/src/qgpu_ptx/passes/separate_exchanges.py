@@ -45,10 +45,10 @@ def _read_at_entry(function: Function) -> dict[str, set[str]]:
         for block in function.blocks:
             after = _after(block, set(entry[block.label]))
             for edge in block.terminator.edges:
-                if edge.target is not None and edge.status is Status.RUN:
-                    if not after <= entry[edge.target]:
-                        entry[edge.target] |= after
-                        changed = True
+                waits = edge.status is not Status.RUN
+                if edge.target is not None and not waits and not after <= entry[edge.target]:
+                    entry[edge.target] |= after
+                    changed = True
     return entry
 
 

@@ -115,8 +115,8 @@ def _split(
     shared = _companion(function, counter, counters)
     if shared is None:
         distance, address = Reg(fresh + 1), Address("add", base, Reg(fresh + 1))
-        begin = (Op("mov", distance, ZERO, origin=start.origin),)
-        advance = Op("add", distance, distance, Imm(counter.amount))
+        begin: tuple[Op, ...] = (Op("mov", distance, ZERO, origin=start.origin),)
+        advance: Op | None = Op("add", distance, distance, Imm(counter.amount))
     else:
         other, ratio, skipped = shared
         address = Address(_LEA[ratio], other.register, base)

@@ -1,0 +1,125 @@
+"""What lowering refuses: the place in the PTX, and what the machine lacks."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+from qgpu_isa import DEFAULT, NANO, SMALL, MachineConfig
+from qgpu_isa.program_text import text_to_image
+from qgpu_ptx import QgpuPtxError, parse_ptx
+from qgpu_ptx.cli import main
+from qgpu_ptx.commands.lower_command import STAGES
+from qgpu_ptx.diagnostics import LaunchSpecError
+from qgpu_ptx.launch_spec import ArrayArgument, LaunchSpec
+from qgpu_ptx.lower import PlacedLaunch, lower_launch
+from qgpu_ptx.lowering_errors import LoweringError, MachineLimitError
+
+KernelText = Callable[..., str]
+ROOT = Path(__file__).parents[3] / "kernels"
+
+
+def lower(
+    text: str, config: MachineConfig = DEFAULT, threads: int = 1, words: int = 8
+) -> PlacedLaunch:
+    argument = ArrayArgument("p", "u32", (0,) * words, output=True)
+    spec = LaunchSpec("k", (1, 1, 1), (threads, 1, 1), (argument,), {})
+    return lower_launch(parse_ptx(text, "k.ptx"), spec, config)
+
+
+REFUSED = {
+    "div.u64 %rd2,%rd1,%rd3;": "64-bit division",
+    "bar.arrive 0,64;": "arrive",
+    "bar.sync 0,32;": "part of a CTA",
+    "mov.u32 %r1,%clock;": "%clock",
+    "fns.b32 %r1,%r2,%r3,1;": "not lowered",
+    "atom.global.cas.b16 %rs1,[%rd1],%rs2,%rs3;": "16-bit",
+    "add.f32 %r1,%r2,%r3;": "not supported",
+    "redux.sync.add.u32 %r1,%r2,%r3;": "member mask",
+    "match.any.sync.b64 %r1,%rd2,0xffffffff;": "64-bit match",
+    "isspacep.local %p1,%rd1;": "told apart",
+}
+
+
+@pytest.mark.parametrize(("body", "message"), REFUSED.items())
+def test_refused_with_its_place(kernel_text: KernelText, body: str, message: str) -> None:
+    text = kernel_text(f"\n  {body}")
+    line = text[: text.index(body)].count("\n") + 1
+    with pytest.raises(QgpuPtxError, match=message) as caught:
+        lower(text, threads=64 if "bar" in body else 1)
+    span = caught.value.span
+    assert span is not None
+    assert span.line == line
+    assert span.column == 3 or "%clock" in body
+
+
+def test_recursion_is_refused(kernel_text: KernelText) -> None:
+    function = ".func f() { call f, (); ret; }\n"
+    with pytest.raises(LoweringError, match="calls itself"):
+        lower(kernel_text("call f, ();", function))
+
+
+def test_too_many_threads(kernel_text: KernelText) -> None:
+    with pytest.raises(MachineLimitError, match=r"129 threads.*which holds 128"):
+        lower(kernel_text(""), SMALL, threads=129)
+
+
+def test_too_many_words(kernel_text: KernelText) -> None:
+    with pytest.raises(MachineLimitError, match=r"5008 global words.*has 4096"):
+        lower(kernel_text(""), words=5000)
+    shared = ".shared .align 4 .b8 s[8192];"
+    with pytest.raises(MachineLimitError, match=r"2048 shared words.*has 1024"):
+        lower(kernel_text("mov.u32 %r1,s; st.shared.u32 [%r1],%r1;", shared))
+    local = ".local .align 4 .b8 t[4000]; st.local.u32 [t],7;"
+    with pytest.raises(MachineLimitError, match="global words with local memory"):
+        lower(kernel_text(local), threads=32)
+
+
+def test_too_many_blocks(kernel_text: KernelText) -> None:
+    body = "ld.global.u32 %r1,[%rd1]; st.global.u32 [%rd1],%r1; bar.sync 0;" * 40
+    with pytest.raises(MachineLimitError, match=r"needs \d+ blocks; machine 'nano' holds 32"):
+        lower(kernel_text(body), NANO, threads=8)
+
+
+def test_spilling_gives_the_same_answer(kernel_text: KernelText) -> None:
+    loads = "".join(f"ld.global.u32 %r{i},[%rd1+{4 * i}];" for i in range(1, 24))
+    sums = "".join(f"mad.lo.u32 %r25,%r25,3,%r{i};" for i in range(1, 24))
+    text = kernel_text(f"mov.u32 %r25,1; {loads} bar.sync 0; {sums} st.global.u32 [%rd1],%r25;")
+    placed = lower(text, SMALL, threads=8, words=64)
+    assert placed.kernel.registers <= SMALL.registers
+    assert placed.kernel.end > placed.layout.end
+
+
+def test_arguments_must_fit() -> None:
+    module = parse_ptx((ROOT / "elementwise/vector_add.ptx").read_text())
+    spec = LaunchSpec("vector_add", (1, 1, 1), (1, 1, 1), (), {})
+    with pytest.raises(LaunchSpecError, match="4 parameters"):
+        lower_launch(module, spec, DEFAULT)
+
+
+def call(*args: object) -> str:
+    result = CliRunner().invoke(main, ["lower", *map(str, args)])
+    assert result.exit_code == 0, result.output
+    return result.output
+
+
+def test_command_prints_a_listing_that_reads_back(tmp_path: Path) -> None:
+    kernel = ROOT / "reduce/dot.ptx"
+    image = text_to_image(call(kernel))
+    assert image.name == "dot"
+    call(kernel, "-o", tmp_path / "k.blocks", "--profile", "small")
+    assert (tmp_path / "k.blocks").read_text().startswith(".machine small")
+    plain = json.loads(call(kernel, "--json"))
+    assert plain["blocks"] == len(image.blocks)
+
+
+@pytest.mark.parametrize("stage", STAGES)
+def test_command_dumps_every_stage(stage: str) -> None:
+    assert call(ROOT / "reduce/dot.ptx", "--dump", stage).startswith("kernel dot")
+
+
+def test_command_leaves_out_passes() -> None:
+    assert call(ROOT / "reduce/dot.ptx", "--without", "common", "--without", "pointers")
