@@ -19,6 +19,7 @@ from qgpu_run.launch import MAX_TOKENS
 if TYPE_CHECKING:
     from qgpu_run.engines.engine import Engine
     from qgpu_run.launch_request import LaunchRequest
+    from qgpu_run.progress import Progress
 
 DEFAULT_PROFILE = "default"
 
@@ -93,19 +94,22 @@ def launch(
     input.
     """
     from qgpu_run.kernel_to_launch import KernelOptions
+    from qgpu_run.progress import Progress
     from qgpu_run.run_request import run_request
 
     options = KernelOptions(spec, kernel, grid, block, arguments)
     request = _request(file, options, _machine(profile, model, engine, file))
-    made = _engine(engine, request.launch.config, profile, model, device)
+    progress = Progress()
+    made = _engine(engine, request.launch.config, profile, model, device, progress)
     outcome = run_request(
         request,
         made,
         check=check,
         verify=verify,
         max_tokens=max_tokens,
-        on_token=_token_counter(),
+        on_token=progress.wrote,
     )
+    progress.done()
     outcome.baseline_tokens = request.baseline_tokens
     click.echo(json.dumps(outcome.to_dict()) if as_json else outcome.to_text())
     return outcome.status
@@ -151,7 +155,12 @@ def _request(file: Path, options: Any, config: MachineConfig | None) -> LaunchRe
 
 
 def _engine(
-    name: str, config: MachineConfig, profile: str | None, model: Path | None, device: str
+    name: str,
+    config: MachineConfig,
+    profile: str | None,
+    model: Path | None,
+    device: str,
+    progress: Progress,
 ) -> Engine:
     if name == "interpreter":
         from qgpu_run.engines.interpreter_engine import InterpreterEngine
@@ -168,21 +177,7 @@ def _engine(
     loaded = load_model(model, device=device)
     from qgpu_run.engines.transformers_engine import TransformersEngine
 
-    return TransformersEngine(loaded)
-
-
-def _token_counter() -> Callable[[int, int], None] | None:
-    """Shows the number of decoded tokens while they come, on a terminal."""
-    if not sys.stderr.isatty():
-        return None
-    count = 0
-
-    def show(cta: int, token: int) -> None:
-        nonlocal count
-        count += 1
-        click.echo(f"\r{count} tokens", nl=False, err=True)
-
-    return show
+    return TransformersEngine(loaded, progress=progress.read)
 
 
 if __name__ == "__main__":
