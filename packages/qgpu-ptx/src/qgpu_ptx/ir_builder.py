@@ -28,9 +28,6 @@ from qgpu_ptx.simplify_op import simplify
 Condition = PredUse | bool
 """A predicate operand, or a truth known when the kernel is lowered."""
 
-_INVERSE = {"seteq": "setne", "setlts": "setges", "setltu": "setgeu"}
-_INVERSE |= {value: key for key, value in _INVERSE.items()}
-
 
 @dataclass
 class _OpenBlock:
@@ -172,6 +169,8 @@ class IrBuilder:
             return a if condition else b
         if a == b:
             return a
+        if (a, b) == (ZERO, Imm(1)):
+            a, b, condition = b, a, ~condition
         dst = self.register()
         self.emit(Op("sel", dst, a, b, condition))
         return dst
@@ -188,8 +187,10 @@ class IrBuilder:
         for first, second in ((p, q), (q, p)):
             if isinstance(first, bool):
                 return second if first else False
-        assert isinstance(p, PredUse)
-        return self.nonzero(self.select(p, self.word(q), ZERO)) if p != q else p
+        if p == q:
+            return p
+        # For words of 0 and 1, not-p < q holds exactly where both p and q do.
+        return self.compare("setltu", self.word(self.invert(p)), self.word(q))
 
     def either(self, p: Condition, q: Condition) -> Condition:
         """p or q."""
@@ -303,8 +304,3 @@ class IrBuilder:
                 BasicBlock(block.label, tuple(block.ops), block.terminator, block.store_of)
             )
         return Function(self.name, tuple(blocks))
-
-
-def inverse_compare(name: str) -> str:
-    """The comparison that holds where `name` does not."""
-    return _INVERSE[name]

@@ -69,7 +69,7 @@ def place_arguments(spec: LaunchSpec, config: MachineConfig) -> ArgumentLayout:
     memory: dict[int, int] = {}
     for argument in spec.args:
         if not isinstance(argument, ArrayArgument):
-            arguments.append(_scalar(argument))
+            arguments.append(argument.value)
             continue
         array = PlacedArray(argument.name, argument.type, address, argument.values, argument.output)
         arrays.append(array)
@@ -84,15 +84,6 @@ def place_arguments(spec: LaunchSpec, config: MachineConfig) -> ArgumentLayout:
             f"machine '{config.name}' has {config.global_words}"
         )
     return ArgumentLayout(tuple(arguments), tuple(arrays), memory, address)
-
-
-def _scalar(argument: object) -> int | bytes:
-    # A structure passed by value is a scalar argument with several values.
-    values = getattr(argument, "values", None)
-    type_ = str(getattr(argument, "type", "s32"))
-    if values is not None:
-        return _encode(type_, values)
-    return int(getattr(argument, "value"))  # noqa: B009
 
 
 def _encode(type_name: str, values: Sequence[int]) -> bytes:

@@ -13,6 +13,9 @@ COMMUTATIVE = frozenset(
 LEA_SHIFT = {"add": 0, "lea1": 1, "lea2": 2, "lea3": 3}
 """Instructions that compute (a << shift) + b."""
 COMPARES = ("seteq", "setne", "setlts", "setges", "setltu", "setgeu")
+INVERSE = {"seteq": "setne", "setlts": "setges", "setltu": "setgeu"}
+"""The comparison that holds where another does not."""
+INVERSE |= {inverse: name for name, inverse in INVERSE.items()}
 _SAME = {"sub": 0, "xor": 0, "seteq": 1, "setne": 0, "setlts": 0, "setges": 1, "setltu": 0}
 _SAME |= {"setgeu": 1}
 

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from qgpu_ptx.flow_graph import single_assignments, stable
 from qgpu_ptx.ir import ZERO, Address, Function, Imm, Op, Pred, PredUse, Reg, Terminator, Value
-from qgpu_ptx.simplify_op import COMPARES, evaluate, simplify
+from qgpu_ptx.simplify_op import COMPARES, INVERSE, evaluate, simplify
 
 Truth = PredUse | bool
 
@@ -25,6 +25,7 @@ class _Known:
 
     def __init__(self, function: Function) -> None:
         single = single_assignments(function)
+        self._single = single
         self._words: dict[Value, Value] = {}
         self._truths: dict[Pred, Truth] = {}
         for dst, op in single.items():
@@ -44,6 +45,17 @@ class _Known:
             is_word = inner.name == "sel" and (inner.a, inner.b) == (Imm(1), ZERO)
             if is_word and inner.pred is not None and stable(inner.pred, single):
                 self._truths[dst] = inner.pred if op.name == "setne" else ~inner.pred
+
+    def comparison(self, use: PredUse) -> tuple[str, Value, Value] | None:
+        """The comparison that a predicate operand stands for, where its operands last."""
+        op = self._single.get(use.pred)
+        if (
+            op is None
+            or op.name not in COMPARES
+            or not all(stable(v, self._single) for v in op.values())
+        ):
+            return None
+        return INVERSE[op.name] if use.negate else op.name, op.a, op.b
 
     def word(self, value: Value) -> Value:
         seen = 0
@@ -66,8 +78,11 @@ def _once(function: Function) -> Function:
     blocks = []
     for block in function.blocks:
         ops = []
+        here = {op.dst for op in block.ops}
         for op in block.ops:
             new = _simplify_op(op, known)
+            if new is not None and new.pred is not None and new.pred.pred in here:
+                new = _as_comparison(new, known)
             if new is not None:
                 ops.append(new)
         terminator = _simplify_terminator(block.terminator, known)
@@ -114,6 +129,14 @@ def _simplify_op(op: Op, known: _Known) -> Op | None:
         assert isinstance(simple, Imm)
         return _constant_truth(op, bool(simple.value))
     return replace(op, name="mov", a=simple, b=ZERO)
+
+
+def _as_comparison(op: Op, known: _Known) -> Op:
+    """p ? 1 : 0 is the comparison that makes p, as a word."""
+    if op.name != "sel" or (op.a, op.b) != (Imm(1), ZERO) or op.pred is None:
+        return op
+    found = known.comparison(op.pred)
+    return op if found is None else replace(op, name=found[0], a=found[1], b=found[2], pred=None)
 
 
 def _constant_truth(op: Op, truth: bool) -> Op:
