@@ -115,6 +115,54 @@ def launch(
     return outcome.status
 
 
+@main.command()
+@click.argument("paths", nargs=-1, required=True, type=click.Path(path_type=Path, exists=True))
+@click.option("--profile", type=click.Choice(list(PROFILES)), help="Machine; default: default.")
+@click.option("--model", type=click.Path(path_type=Path), help="Merged checkpoint folder.")
+@click.option("--device", default="cpu", show_default=True, help="Device of the model.")
+@click.option("--max-tokens", type=click.IntRange(1), default=MAX_TOKENS, show_default=True)
+@click.option(
+    "-o", "--output", type=click.Path(path_type=Path), help="JSON file to keep up to date."
+)
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON list at the end.")
+@_reports_errors
+def verify(
+    paths: tuple[Path, ...],
+    profile: str | None,
+    model: Path | None,
+    device: str,
+    max_tokens: int,
+    output: Path | None,
+    as_json: bool,
+) -> int:
+    """Verify many kernels (files or folders) on one model by teacher forcing.
+
+    Exits with 0 if every kernel is exact and its outputs are as expected, else with 1.
+    """
+    from dataclasses import asdict
+
+    from qgpu_run.progress import Progress
+    from qgpu_run.verify_many import find_kernels, verify_kernels, write_results
+
+    config = _machine(profile, model, "transformers", Path())
+    assert config is not None
+    made = _engine("transformers", config, profile, model, device, Progress())
+    results = []
+    for result in verify_kernels(find_kernels(paths), config, made, max_tokens):
+        results.append(result)
+        if output is not None:
+            write_results(output, results)
+        if not as_json:
+            state = "exact" if result.exact and result.expected_ok else f"FAILED {result.problem}"
+            click.echo(
+                f"{result.kernel:32} {result.tokens:6} tokens {result.setup_tokens:6} setup "
+                f"{result.seconds:7.1f} s  {state}"
+            )
+    if as_json:
+        click.echo(json.dumps([asdict(r) for r in results]))
+    return int(not all(r.exact and r.expected_ok for r in results))
+
+
 def _machine(
     profile: str | None, model: Path | None, engine: str, file: Path
 ) -> MachineConfig | None:
