@@ -77,9 +77,9 @@ def predicate_mask(state: State, g: int, pred: Predicate) -> int:
 
 
 def execute_block(state: State, block: Block, index: int, g: int, mask: int) -> BlockResult:
-    """Executes `block`, which is block number `index`, for the lanes `mask` of pass `g`: memory and program counters change.
+    """Executes `block`, block number `index`, for the lanes `mask` of pass `g`.
 
-    Live-outs are returned, not written: the register file is written by the records.
+    Memory and program counters change. Live-outs are returned, not written: the register file is written by the records.
     """
     config = state.config
     results: dict[Slot, list[int]] = {}
