@@ -79,7 +79,8 @@ def predicate_mask(state: State, g: int, pred: Predicate) -> int:
 def execute_block(state: State, block: Block, index: int, g: int, mask: int) -> BlockResult:
     """Executes `block`, block number `index`, for the lanes `mask` of pass `g`.
 
-    Memory and program counters change. Live-outs are returned, not written: the register file is written by the records.
+    Memory and program counters change. Live-outs are returned, not written: the records write the
+    register file.
     """
     config = state.config
     results: dict[Slot, list[int]] = {}
