@@ -9,11 +9,14 @@ from pathlib import Path
 from types import ModuleType
 
 import pytest
+
+os.environ["HF_HUB_OFFLINE"] = "1"
+# Read when torch is imported: its threads sleep while they wait, so busy cores do not stall it.
+os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
+
 from qgpu_merge.read_circuit import Circuit
 from qgpu_merge.synthetic_base import SyntheticSizes, write_synthetic_base
 from qgpu_merge.weights_to_checkpoint import build_checkpoint
-
-os.environ["HF_HUB_OFFLINE"] = "1"
 
 
 def _load(name: str) -> ModuleType:

@@ -18,6 +18,8 @@ from qgpu_run.engines.engine import Prediction
 from qgpu_run.engines.interpreter_engine import InterpreterEngine
 
 os.environ["HF_HUB_OFFLINE"] = "1"
+# Read when torch is imported: its threads sleep while they wait, so busy cores do not stall it.
+os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
 
 SCALE = """\
 .machine nano

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 from dataclasses import dataclass
@@ -112,6 +113,15 @@ def _check_memory(manifest: ModelManifest) -> None:
         raise ValueError("the memory banks hold too few words")
 
 
+def let_threads_sleep() -> None:
+    """Has the threads of torch's matrix products sleep while they wait, instead of spin.
+
+    On a machine whose cores are busy with something else, spinning makes a token 30 times slower;
+    on an idle one sleeping costs about 2 %. Works only before torch is imported.
+    """
+    os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
+
+
 def load_model(path: Path, *, device: str = "cpu") -> LoadedModel:
     """Loads a merged checkpoint in bf16 through transformers.
 
@@ -119,6 +129,7 @@ def load_model(path: Path, *, device: str = "cpu") -> LoadedModel:
         ModelError: it is foreign, incomplete or damaged.
     """
     manifest = read_manifest(path)
+    let_threads_sleep()
     import torch
     from safetensors import SafetensorError
     from transformers import AutoModelForCausalLM
