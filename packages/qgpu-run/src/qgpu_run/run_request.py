@@ -40,10 +40,12 @@ def run_request(
             trace = run_on_engine(request.launch, engine, max_tokens=max_tokens, on_token=on_token)
             _take_trace(outcome, trace)
             _read(request, outcome, engine.read_memory())
-        outcome.seconds = time.monotonic() - started
+        if check or not verify:
+            outcome.seconds = time.monotonic() - started
         if verify:
             _verify(request, engine, outcome, max_tokens)
-            outcome.seconds = outcome.seconds or time.monotonic() - started
+            if not check:
+                outcome.seconds = time.monotonic() - started
     except ExecutionError as error:
         outcome.seconds = time.monotonic() - started
         outcome.fail(str(error))
