@@ -110,7 +110,8 @@ def launch(
         on_token=progress.wrote,
     )
     progress.done()
-    outcome.baseline_tokens = request.baseline_tokens
+    if outcome.tokens:
+        outcome.baseline_tokens = request.baseline_tokens
     click.echo(json.dumps(outcome.to_dict()) if as_json else outcome.to_text())
     return outcome.status
 
@@ -161,6 +162,42 @@ def verify(
     if as_json:
         click.echo(json.dumps([asdict(r) for r in results]))
     return int(not all(r.exact and r.expected_ok for r in results))
+
+
+@main.command()
+@click.argument("paths", nargs=-1, type=click.Path(path_type=Path, exists=True))
+@click.option(
+    "--profile", type=click.Choice(list(PROFILES)), default=DEFAULT_PROFILE, show_default=True
+)
+@click.option("--max-tokens", type=click.IntRange(1), default=MAX_TOKENS, show_default=True)
+@click.option("-o", "--output", type=click.Path(path_type=Path), help="Markdown file to write.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+@_reports_errors
+def tokens(
+    paths: tuple[Path, ...], profile: str, max_tokens: int, output: Path | None, as_json: bool
+) -> int:
+    """Count the tokens of kernels (files or folders; default: kernels/) without a model.
+
+    Runs the launch specs on the reference interpreter and compares the decoded tokens with those
+    of the naive lowering. Exits with 1 if a result is wrong, 2 if there are no kernels.
+    """
+    from qgpu_run.errors import RequestError
+    from qgpu_run.measure_tokens import TokenReport, measure_kernels, table_line
+    from qgpu_run.verify_many import find_kernels
+
+    found = find_kernels(paths or (Path("kernels"),))
+    if not found:
+        raise RequestError("no kernel with a launch spec found: name files or a folder")
+    kernels = []
+    for kernel in measure_kernels(found, profile_config(profile), max_tokens):
+        kernels.append(kernel)
+        if not as_json:
+            click.echo(table_line(kernel))
+    report = TokenReport(profile, tuple(kernels))
+    if output is not None:
+        report.write(output)
+    click.echo(json.dumps(report.to_dict()) if as_json else "\n".join(report.summary()))
+    return int(not report.all_right)
 
 
 def _machine(

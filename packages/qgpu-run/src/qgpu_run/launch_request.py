@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 
 from qgpu_isa.interpreter import Launch
 
@@ -50,14 +51,22 @@ class LaunchRequest:
         outputs: arrays to read back.
         expected: wanted contents of outputs by name; empty if nothing is known.
         kernel: name of the kernel.
-        baseline_tokens: tokens under the naive lowering (`qgpu_isa.baseline`), if known.
+        count_baseline: how to find `baseline_tokens`, where that can be done.
     """
 
     launch: Launch
     outputs: tuple[OutputArray, ...] = ()
     expected: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
     kernel: str = "kernel"
-    baseline_tokens: int | None = None
+    count_baseline: Callable[[], int | None] = field(default=lambda: None, compare=False)
+
+    @cached_property
+    def baseline_tokens(self) -> int | None:
+        """Tokens under the naive lowering (`qgpu_isa.baseline`), None if they are not known.
+
+        They are counted when first asked for, which takes a run of the PTX.
+        """
+        return self.count_baseline()
 
     def read_outputs(self, memory: Sequence[int]) -> dict[str, list[int]]:
         """All outputs by name."""

@@ -11,6 +11,7 @@ from qgpu_run.launch_request import LaunchRequest, OutputArray
 
 if TYPE_CHECKING:
     from qgpu_ptx.launch_spec import LaunchSpec
+    from qgpu_ptx.ptx_ast import Module
 
 
 def lower_kernel(
@@ -36,4 +37,17 @@ def lower_kernel(
         for array in placed.layout.arrays
         if array.output
     )
-    return LaunchRequest(placed.launch(), outputs, spec.expected, spec.kernel)
+    return LaunchRequest(
+        placed.launch(), outputs, spec.expected, spec.kernel, lambda: _baseline(module, spec)
+    )
+
+
+def _baseline(module: Module, spec: LaunchSpec) -> int | None:
+    """The launch's tokens under the naive lowering; None if the PTX does not run to its end."""
+    from qgpu_ptx.baseline_program import baseline_for_launch
+    from qgpu_ptx.diagnostics import QgpuPtxError
+
+    try:
+        return baseline_for_launch(module, spec)
+    except QgpuPtxError:
+        return None

@@ -17,11 +17,14 @@ from qgpu_ptx.ptx_ast import Instruction
 from qgpu_ptx.ptx_interpreter.scalar_types import FLOAT_WORDS, SCALAR_TYPES, ScalarType, wide
 
 if TYPE_CHECKING:
-    from qgpu_ptx.ptx_interpreter.machine import Lane, Warp
+    from qgpu_ptx.ptx_interpreter.machine import Code, Lane, Warp
     from qgpu_ptx.ptx_interpreter.operands import OperandDecoder
 
 Modifiers = Mapping[str, str]
 Executor = Callable[["Warp", "list[Lane]"], None]
+# Called before each instruction with the function, the instruction's index in it, the lanes that
+# reach it and those of them for which its guard holds.
+Observer = Callable[["Code", int, "list[Lane]", "list[Lane]"], None]
 Decoder = Callable[["OperandDecoder", Modifiers], Executor]
 LaneFunction = Callable[..., "int | tuple[int, ...]"]
 

@@ -10,6 +10,7 @@ from typing import Any
 
 from qgpu_ptx import ptx_ast as ast
 from qgpu_ptx.diagnostics import LaunchError
+from qgpu_ptx.ptx_interpreter.instruction_table import Observer
 from qgpu_ptx.ptx_interpreter.machine import (
     WARP_SIZE,
     Code,
@@ -72,14 +73,16 @@ def run_ptx(
     dynamic_shared_bytes: int = 0,
     max_steps: int = DEFAULT_MAX_STEPS,
     refuse_unwritten_registers: bool = False,
+    observe: Observer | None = None,
 ) -> LaunchOutcome:
     """Runs one kernel over a grid and returns its arrays.
 
     `args` has one item per parameter: an int for a scalar, bytes for a struct passed by value, any
     C-contiguous buffer (numpy array, array.array) for a pointer. Buffers are copied to device
     memory; the caller's are never changed. The same buffer given twice is one allocation. CTAs
-    run one after another. Raises QgpuPtxError: LaunchError for arguments that do not fit,
-    UnsupportedInstructionError and others while decoding, ExecutionError while running.
+    run one after another. `observe` is called before each warp instruction. Raises QgpuPtxError:
+    LaunchError for arguments that do not fit, UnsupportedInstructionError and others while
+    decoding, ExecutionError while running.
     """
     function = find_entry(module, entry)
     launch = Launch(
@@ -88,6 +91,7 @@ def run_ptx(
         max_steps,
         dynamic_shared_bytes,
         refuse_unwritten_registers,
+        observe=observe,
     )
     _check_block(function, launch.block)
     memory = DeviceMemory()

@@ -1,10 +1,9 @@
 """The running state: lanes with call frames, warps that step them, barriers of a CTA.
 
 Scheduling is deterministic. Within a warp, the lanes at the deepest call level and then at the
-smallest program counter run together, which reconverges divergent lanes by itself. A lane that
-has waited while others polled memory STARVATION_LIMIT times gets a turn, so that a lane that
-spins on a lock does not keep the lock's owner from running. Warps take turns of QUANTUM
-instructions.
+smallest program counter run together, which reconverges divergent lanes. A lane that has waited
+while others polled memory STARVATION_LIMIT times gets a turn, so that a lane that spins on a lock
+does not keep the lock's owner from running. Warps take turns of QUANTUM instructions.
 """
 
 from __future__ import annotations
@@ -21,7 +20,7 @@ from qgpu_ptx.diagnostics import (
     ThreadName,
     UninitialisedRegisterError,
 )
-from qgpu_ptx.ptx_interpreter.instruction_table import Executor
+from qgpu_ptx.ptx_interpreter.instruction_table import Executor, Observer
 from qgpu_ptx.ptx_interpreter.memory import DeviceMemory
 
 WARP_SIZE = 32
@@ -152,6 +151,7 @@ class Launch:
     dynamic_shared_bytes: int = 0
     refuse_unwritten_registers: bool = False
     steps: int = 0
+    observe: Observer | None = None
 
 
 class Warp:
@@ -180,8 +180,7 @@ class Warp:
         """The lanes to run, and the program counter at which others wait to join them."""
         now = self._polls
         oldest = min(running, key=lambda lane: lane.last_run)
-        starved = now - oldest.last_run > STARVATION_LIMIT
-        leader = oldest if starved else min(running, key=_priority)
+        leader = oldest if now - oldest.last_run > STARVATION_LIMIT else min(running, key=_priority)
         key = _priority(leader)
         group, meet = [], 1 << 62
         for lane in running:
@@ -209,6 +208,8 @@ class Warp:
                 if decoded.guard is not None:
                     register, wanted = decoded.guard
                     active = [lane for lane in group if _predicate(lane, register) == wanted]
+                if launch.observe is not None:
+                    launch.observe(group[0].frame.code, pc - 1, group, active)
                 if launch.steps > launch.max_steps:
                     raise StepLimitError(
                         f"more than {launch.max_steps} warp instructions were executed",

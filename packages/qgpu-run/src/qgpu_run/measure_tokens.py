@@ -1,0 +1,168 @@
+"""Decoded tokens of many kernels beside the naive lowering's: a table, and its geometric mean.
+
+The launches run on the reference interpreter of the machine; no weights are needed.
+"""
+
+from __future__ import annotations
+
+import os
+import statistics
+from collections.abc import Iterable, Iterator
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from qgpu_isa.errors import QgpuError
+from qgpu_isa.interpreter import run_launch
+from qgpu_isa.machine_config import MachineConfig
+from qgpu_ptx.diagnostics import QgpuPtxError
+
+from qgpu_run.kernel_to_launch import KernelOptions, kernel_to_request
+
+
+@dataclass(frozen=True)
+class MeasuredKernel:
+    """What one kernel's launch takes.
+
+    Attributes:
+        kernel: folder and name.
+        tokens: decoded tokens; None if the kernel was not lowered or not run to its end.
+        baseline_tokens: tokens under the naive lowering; None if the PTX does not run.
+        ratio: the one over the other; None if either is missing.
+        ok: the outputs are those of the launch spec; None if nothing ran.
+        problem: why it was not lowered or run, or which output differs.
+    """
+
+    kernel: str
+    tokens: int | None = None
+    baseline_tokens: int | None = None
+    ratio: float | None = None
+    ok: bool | None = None
+    problem: str = ""
+
+
+@dataclass(frozen=True)
+class TokenReport:
+    """All kernels measured on one machine."""
+
+    machine: str
+    kernels: tuple[MeasuredKernel, ...]
+
+    @property
+    def ratios(self) -> list[float]:
+        """The ratios of the kernels that have one."""
+        return [kernel.ratio for kernel in self.kernels if kernel.ratio is not None]
+
+    @property
+    def geomean(self) -> float | None:
+        """The geometric mean of the ratios, None without any."""
+        return statistics.geometric_mean(self.ratios) if self.ratios else None
+
+    @property
+    def all_right(self) -> bool:
+        """Whether no kernel that ran gave a wrong result."""
+        return not any(kernel.ok is False for kernel in self.kernels)
+
+    def to_dict(self) -> dict[str, Any]:
+        """The report as plain JSON values."""
+        return {
+            "machine": self.machine,
+            "kernels": [asdict(kernel) for kernel in self.kernels],
+            "kernels_counted": len(self.ratios),
+            "token_ratio_geomean": self.geomean,
+        }
+
+    def summary(self) -> list[str]:
+        """Lines under the table: the mean, and what is not in it."""
+        mean = "no ratio" if self.geomean is None else f"geometric mean {self.geomean:.3f}"
+        lines = [f"{mean} over {len(self.ratios)} kernels on machine '{self.machine}'"]
+        missing = [kernel for kernel in self.kernels if kernel.ratio is None]
+        lines += [f"not counted: {kernel.kernel}: {kernel.problem}" for kernel in missing]
+        return lines
+
+    def to_markdown(self) -> str:
+        """The report as a page."""
+        rows = [
+            f"| {kernel.kernel} | {_text(kernel.tokens)} | {_text(kernel.baseline_tokens)} | "
+            f"{_ratio(kernel.ratio)} | {_state(kernel)} |"
+            for kernel in self.kernels
+        ]
+        mean, *missing = self.summary()
+        return "\n".join(
+            [
+                "# Tokens of the kernels",
+                "",
+                f"Written by `qgpu-run tokens --profile {self.machine} -o FILE`. Decoded tokens on",
+                "the reference interpreter; beside them the tokens of the naive lowering that",
+                "`qgpu_isa.baseline` defines and `qgpu_ptx.baseline_program` builds.",
+                "",
+                f"**{mean[0].upper()}{mean[1:]}.**",
+                "",
+                "| Kernel | Tokens | Naive lowering | Ratio | Results |",
+                "| --- | ---: | ---: | ---: | --- |",
+                *rows,
+                *([""] if missing else []),
+                *(f"- {line}" for line in missing),
+                "",
+            ]
+        )
+
+    def write(self, path: Path) -> None:
+        """Writes the page, beside and renamed."""
+        beside = path.with_name(f".{path.name}.{os.getpid()}")
+        beside.write_text(self.to_markdown(), encoding="utf-8")
+        os.replace(beside, path)
+
+
+def measure_kernels(
+    files: Iterable[Path], config: MachineConfig, max_tokens: int
+) -> Iterator[MeasuredKernel]:
+    """Measures kernel after kernel; one that cannot be lowered is reported, not raised."""
+    for file in files:
+        yield _measure(file, config, max_tokens)
+
+
+def _measure(file: Path, config: MachineConfig, max_tokens: int) -> MeasuredKernel:
+    name = f"{file.parent.name}/{file.stem}"
+    try:
+        request = kernel_to_request(file, KernelOptions(), config)
+        machine, steps = run_launch(request.launch, max_tokens)
+    except (QgpuError, QgpuPtxError) as error:
+        return MeasuredKernel(name, problem=str(error).splitlines()[0])
+    outputs = request.read_outputs(machine.state.memory)
+    problems = request.unexpected(outputs)
+    if not request.expected:
+        problems = ["the launch spec expects nothing"]
+    tokens, baseline = len(steps), request.baseline_tokens
+    if baseline is None:
+        problems.append("the PTX interpreter does not run it to its end")
+    return MeasuredKernel(
+        name,
+        tokens,
+        baseline,
+        None if baseline is None else tokens / baseline,
+        not problems,
+        "; ".join(problems),
+    )
+
+
+def table_line(kernel: MeasuredKernel) -> str:
+    """One kernel for people."""
+    return (
+        f"{kernel.kernel:32} {_text(kernel.tokens):>7} {_text(kernel.baseline_tokens):>7} "
+        f"{_ratio(kernel.ratio):>7}  {_state(kernel)}"
+    )
+
+
+def _state(kernel: MeasuredKernel) -> str:
+    if kernel.ok is None:
+        return f"not run: {kernel.problem}"
+    return "ok" if kernel.ok else f"WRONG: {kernel.problem}"
+
+
+def _text(number: int | None) -> str:
+    return "-" if number is None else str(number)
+
+
+def _ratio(ratio: float | None) -> str:
+    return "-" if ratio is None else f"{ratio:.3f}"
