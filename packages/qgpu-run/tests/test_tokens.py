@@ -1,0 +1,83 @@
+"""`qgpu-run tokens`, and the naive lowering's tokens of `qgpu-run launch`."""
+
+from __future__ import annotations
+
+import math
+import shutil
+from pathlib import Path
+
+import pytest
+
+KERNELS = Path(__file__).resolve().parents[3] / "kernels"
+FEW = [
+    KERNELS / f"{name}.ptx"
+    for name in ("elementwise/vector_add", "control/function_call", "reduce/dot")
+]
+# Counted by hand, 4 groups of lanes each: 1 + 8 and 1 + 3 * 8 for the first two steps, 1 + 8 for
+# the second load, 1 + 0 for the store, 1 for `ret`, and 16 words stored.
+VECTOR_ADD = 4 * (9 + 25 + 9 + 1 + 1) + 16 * 3
+
+
+def test_json_has_every_kernel_and_the_mean(invoke) -> None:
+    status, text, data = invoke("tokens", *FEW, "--json")
+    assert status == 0, text
+    assert [k["kernel"] for k in data["kernels"]] == [
+        "control/function_call", "elementwise/vector_add", "reduce/dot",
+    ]  # fmt: skip
+    assert all(k["ok"] is True and k["ratio"] == k["tokens"] / k["baseline_tokens"]
+               for k in data["kernels"])  # fmt: skip
+    logs = [math.log(k["ratio"]) for k in data["kernels"]]
+    assert data["token_ratio_geomean"] == pytest.approx(math.exp(sum(logs) / 3))
+    assert (data["machine"], data["kernels_counted"]) == ("default", 3)
+
+
+def test_tokens_are_those_that_a_launch_decodes(invoke) -> None:
+    _, _, measured = invoke("tokens", FEW[0], "--profile", "small", "--json")
+    _, _, launched = invoke(
+        "launch", FEW[0], "--profile", "small", "--engine", "interpreter", "--json"
+    )
+    (kernel,) = measured["kernels"]
+    assert kernel["tokens"] == launched["tokens"]
+    assert kernel["baseline_tokens"] == launched["baseline_tokens"] == VECTOR_ADD
+
+
+def test_a_launch_with_arguments_has_a_baseline(invoke, tmp_path: Path) -> None:
+    path = shutil.copy(FEW[0], tmp_path / "k.ptx")
+    arguments = ("--arg", "x=5,6", "--arg", "y=7,8", "--arg", "z:s32*=zeros(2)", "--arg", "n=2")
+    status, text, data = invoke(
+        "launch", path, "--profile", "nano", "--block", 2, "--engine", "interpreter", "--json",
+        *arguments,
+    )  # fmt: skip
+    assert status == 0, text
+    assert data["baseline_tokens"] == 9 + 25 + 9 + 1 + 1 + 2 * 3
+
+
+def test_a_wrong_result_exits_with_1_and_is_in_the_page(invoke, tmp_path: Path) -> None:
+    path = shutil.copy(FEW[0], tmp_path)
+    spec = FEW[0].with_suffix(".toml").read_text().replace("c = [16, ", "c = [17, ")
+    (tmp_path / "vector_add.toml").write_text(spec)
+    page = tmp_path / "tokens.md"
+    status, text, _ = invoke("tokens", path, "-o", page)
+    assert status == 1
+    assert "WRONG: c[0] is 16, expected 17" in text
+    assert "WRONG" in page.read_text()
+    assert [p.name for p in tmp_path.glob(".*")] == []
+
+
+def test_a_kernel_that_is_not_lowered_is_named(invoke, tmp_path: Path) -> None:
+    shutil.copy(FEW[0], tmp_path)
+    spec = FEW[0].with_suffix(".toml").read_text().replace("block = [16", "block = [256")
+    (tmp_path / "vector_add.toml").write_text(spec)
+    status, text, data = invoke("tokens", tmp_path, "--json")
+    assert status == 0, text
+    (kernel,) = data["kernels"]
+    assert (kernel["tokens"], kernel["ok"]) == (None, None)
+    assert "256 threads" in kernel["problem"]
+    assert data["token_ratio_geomean"] is None
+    _, text, _ = invoke("tokens", tmp_path)
+    assert "not counted" in text
+
+
+def test_no_kernels(invoke, tmp_path: Path) -> None:
+    status, text, _ = invoke("tokens", tmp_path)
+    assert (status, "no kernel" in text) == (2, True)
