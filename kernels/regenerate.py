@@ -9,79 +9,26 @@ Derived are the ``[expected]`` part of each TOML file (from ``expected.py``), ea
 
 from __future__ import annotations
 
-import ctypes
-import os
 import re
 import sys
-import tempfile
 import tomllib
 from collections.abc import Sequence
-from importlib.util import find_spec
 from math import prod
 from pathlib import Path
 from typing import Any
 
 import click
+from qgpu_isa.files import write_text
+from qgpu_ptx import cuda_to_ptx
+from qgpu_ptx.diagnostics import QgpuPtxError
 
 KERNELS = Path(__file__).resolve().parent
 sys.path.insert(0, str(KERNELS))
 
 from expected import expected_results  # noqa: E402
 
-ARCHITECTURE = "compute_75"
 TABLE_BEGIN = "<!-- table: written by regenerate.py -->"
 TABLE_END = "<!-- end of table -->"
-
-
-class CompileError(Exception):
-    """NVRTC is missing or refused the source."""
-
-
-class Nvrtc:
-    """The few NVRTC calls needed to turn CUDA C into PTX."""
-
-    def __init__(self) -> None:
-        folder = _nvrtc_folder()
-        builtins = sorted(folder.glob("libnvrtc-builtins.so.*"))
-        if not builtins:
-            raise CompileError(f"no libnvrtc-builtins in {folder}")
-        # NVRTC looks its built-ins up by name only, so they are loaded first.
-        ctypes.CDLL(str(builtins[0]), mode=ctypes.RTLD_GLOBAL)
-        self._lib = ctypes.CDLL(str(folder / "libnvrtc.so.13"))
-
-    def ptx(self, source: str, name: str) -> str:
-        """Compile `source` and return PTX that names the file just `name`."""
-        lib, program = self._lib, ctypes.c_void_p()
-        status = lib.nvrtcCreateProgram(
-            ctypes.byref(program), source.encode(), name.encode(), 0, None, None
-        )
-        if status != 0:
-            raise CompileError(f"{name}: nvrtcCreateProgram returned {status}")
-        try:
-            flags = [f"--gpu-architecture={ARCHITECTURE}".encode(), b"-lineinfo"]
-            array = (ctypes.c_char_p * len(flags))(*flags)
-            status = lib.nvrtcCompileProgram(program, len(flags), array)
-            if status != 0:
-                raise CompileError(f"{name}:\n{self._text(program, 'ProgramLog')}")
-            return _normalise(self._text(program, "PTX"), name)
-        finally:
-            lib.nvrtcDestroyProgram(ctypes.byref(program))
-
-    def _text(self, program: ctypes.c_void_p, what: str) -> str:
-        size = ctypes.c_size_t()
-        getattr(self._lib, f"nvrtcGet{what}Size")(program, ctypes.byref(size))
-        buffer = ctypes.create_string_buffer(size.value)
-        getattr(self._lib, f"nvrtcGet{what}")(program, buffer)
-        return buffer.value.decode()
-
-
-def _nvrtc_folder() -> Path:
-    spec = find_spec("nvidia.cu13")
-    for base in spec.submodule_search_locations or [] if spec else []:
-        folder = Path(base) / "lib"
-        if (folder / "libnvrtc.so.13").exists():
-            return folder
-    raise CompileError("NVRTC 13 is not installed (package nvidia-cuda-nvrtc)")
 
 
 def _normalise(ptx: str, name: str) -> str:
@@ -128,19 +75,6 @@ def readme_text(text: str, specs: dict[Path, dict[str, Any]]) -> str:
     return text[:begin] + "\n" + "\n".join(rows) + "\n" + text[end:]
 
 
-def write_atomically(path: Path, text: str) -> None:
-    """Write a file so that a reader sees the old or the new text, never a part."""
-    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-    try:
-        with os.fdopen(handle, "w", encoding="utf-8") as file:
-            file.write(text)
-        os.chmod(temporary, 0o644)
-        os.replace(temporary, path)
-    except BaseException:
-        Path(temporary).unlink(missing_ok=True)
-        raise
-
-
 @click.command()
 @click.option("--check", is_flag=True, help="Change nothing; exit with 1 if something is stale.")
 @click.option("--no-ptx", is_flag=True, help="Leave the PTX files alone (NVRTC is not needed).")
@@ -149,16 +83,15 @@ def main(check: bool, no_ptx: bool) -> None:
     wanted: dict[Path, str] = {}
     specs: dict[Path, dict[str, Any]] = {}
     try:
-        nvrtc = None if no_ptx else Nvrtc()
         for source in sorted(KERNELS.glob("*/*.cu")):
             toml = source.with_suffix(".toml")
             specs[source] = tomllib.loads(toml.read_text(encoding="utf-8"))
             wanted[toml] = spec_text(toml.read_text(encoding="utf-8"))
-            if nvrtc:
-                text = source.read_text(encoding="utf-8")
-                wanted[source.with_suffix(".ptx")] = nvrtc.ptx(text, source.name)
-    except CompileError as error:
-        raise click.ClickException(str(error)) from error
+            if not no_ptx:
+                compiled = cuda_to_ptx(source, compiler="nvrtc").text
+                wanted[source.with_suffix(".ptx")] = _normalise(compiled, source.name)
+    except QgpuPtxError as error:
+        raise click.ClickException(error.render()) from error
     readme = KERNELS / "README.md"
     wanted[readme] = readme_text(readme.read_text(encoding="utf-8"), specs)
     stale = [
@@ -169,7 +102,7 @@ def main(check: bool, no_ptx: bool) -> None:
     for path in stale:
         click.echo(f"{'stale' if check else 'wrote'}: {path.relative_to(KERNELS)}")
         if not check:
-            write_atomically(path, wanted[path])
+            write_text(path, wanted[path])
     click.echo(f"{len(specs)} kernels, {len(stale)} files {'stale' if check else 'written'}")
     if check and stale:
         sys.exit(1)

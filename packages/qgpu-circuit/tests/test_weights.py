@@ -10,7 +10,7 @@ import pytest
 from click.testing import CliRunner
 from qgpu_circuit.circuit_weights import MANIFEST, TENSORS
 from qgpu_circuit.cli import main
-from qgpu_circuit.evaluate import CircuitFileError, Evaluator, read_tensors, round_bf16, silu
+from qgpu_circuit.evaluate import CircuitFileError, Evaluator, read_tensors, silu
 from qgpu_circuit.numerics import (
     GATE_SCALE,
     VALUE_STEP,
@@ -19,6 +19,7 @@ from qgpu_circuit.numerics import (
     find_anchor,
     gather_gate,
     is_bf16,
+    round_bf16,
 )
 from qgpu_circuit.teacher_force import first_difference
 from qgpu_isa import NANO, Token, launch_tokens, vocabulary

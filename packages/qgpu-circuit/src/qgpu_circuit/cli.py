@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import sys
 from collections.abc import Callable
 from functools import wraps
@@ -12,6 +11,7 @@ from typing import TYPE_CHECKING, ParamSpec, TextIO, TypeVar
 
 import click
 from qgpu_isa import PROFILES, profile
+from qgpu_isa.cache import cached_circuit
 from qgpu_isa.errors import QgpuError
 
 if TYPE_CHECKING:
@@ -31,12 +31,6 @@ profile_option = click.option(
     help="Machine to compile.",
 )
 json_option = click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
-
-
-def default_folder(name: str) -> Path:
-    """Where a profile's circuit is kept: `$QGPU_CACHE`, else `~/.cache/qgpu`."""
-    root = os.environ.get("QGPU_CACHE") or Path.home() / ".cache" / "qgpu"
-    return Path(root) / "circuits" / name
 
 
 class _Failure(click.ClickException):
@@ -83,7 +77,12 @@ def main() -> None:
 
 @main.command()
 @profile_option
-@click.option("-o", "--output", type=click.Path(path_type=Path), help="Folder to write.")
+@click.option(
+    "-o",
+    "--output",
+    type=click.Path(path_type=Path),
+    help="Folder to write; default: in the cache.",
+)
 @click.option("--quiet", is_flag=True, help="No progress.")
 @readable_errors
 def emit(name: str, output: Path | None, quiet: bool) -> None:
@@ -91,7 +90,7 @@ def emit(name: str, output: Path | None, quiet: bool) -> None:
     from qgpu_circuit.circuit_weights import save_circuit
 
     machine, plan = compile_profile(name)
-    folder = output or default_folder(name)
+    folder = output or cached_circuit(name)
     with click.progressbar(
         length=TENSORS_PER_LAYER * len(plan.layers) + 3,
         label=f"emitting {name}",

@@ -16,6 +16,7 @@ import numpy as np
 from qgpu_isa.errors import QgpuError
 
 from qgpu_circuit.circuit_weights import FORMAT, MANIFEST, TENSORS
+from qgpu_circuit.numerics import round_bf16
 
 Vector = np.ndarray[Any, Any]
 """float32, one dimension, every element a bf16 number unless said otherwise."""
@@ -23,14 +24,6 @@ Vector = np.ndarray[Any, Any]
 
 class CircuitFileError(QgpuError):
     """A folder that holds no readable circuit."""
-
-
-def round_bf16(x: Vector) -> Vector:
-    """Each element rounded to the nearest bf16 number, ties to even."""
-    bits = np.ascontiguousarray(x, dtype=np.float32).view(np.uint32)
-    rounded = (bits + 0x7FFF + (bits >> 16 & 1)) & np.uint32(0xFFFF0000)
-    result: Vector = rounded.view(np.float32)
-    return result
 
 
 def silu(x: Vector) -> Vector:

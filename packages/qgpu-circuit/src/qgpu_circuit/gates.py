@@ -33,7 +33,10 @@ def all_of(*bits: LinLike) -> Lin:
 
 
 def match(bits: Sequence[Lin], value: int) -> Lin:
-    """A gate expression that is 1 where the bits equal `value`, else at most 0. Free."""
+    """A gate expression that is 1 where the bits equal `value`, else at most 0. Free.
+
+    No bits at all equal anything: the expression is then the constant 1.
+    """
     signs = [bit if value >> i & 1 else 1 - bit for i, bit in enumerate(bits)]
     return all_of(*signs)
 

@@ -21,13 +21,11 @@ class LayerPlan:
         heads: DeltaNet heads, by head index.
         neurons: SwiGLU neurons.
         cleared: nets whose dimension this layer's MLP sets back to 0 (one neuron each).
-        units: number of neurons per unit, for reports.
     """
 
     heads: list[Head] = field(default_factory=list)
     neurons: list[Neuron] = field(default_factory=list)
     cleared: list[NetId] = field(default_factory=list)
-    units: dict[str, int] = field(default_factory=dict)
 
 
 @dataclass

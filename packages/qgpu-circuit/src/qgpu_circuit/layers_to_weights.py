@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from qgpu_isa import Token, TokenClass
 
 from qgpu_circuit.layers import CircuitPlan, LayerPlan
-from qgpu_circuit.model_shape import ModelShape
+from qgpu_circuit.model_shape import CONV_KERNEL, ModelShape
 from qgpu_circuit.netlist import ONE, Head, Lin, NetId, lin
 from qgpu_circuit.numerics import (
     DECAY_LOG,
@@ -27,7 +27,6 @@ from qgpu_circuit.numerics import (
 from qgpu_circuit.signals import Machine
 from qgpu_circuit.sparse import SparseTensor
 
-CONV_KERNEL = 4
 ANCHOR_DIMENSION = 0
 SECOND_ONE_DIMENSION = 2
 """A second constant 1, for constants of more bits than one bf16 weight holds."""

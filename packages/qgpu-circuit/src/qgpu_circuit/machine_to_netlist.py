@@ -9,13 +9,13 @@ from qgpu_circuit.model_shape import ModelShape
 from qgpu_circuit.netlist import Lin, Urgency
 from qgpu_circuit.prune import prune
 from qgpu_circuit.signals import Machine, from_sign
-from qgpu_circuit.units.alu import AluControl, alu_opcodes, build_alu
+from qgpu_circuit.units.alu import AluControl, build_alu
 from qgpu_circuit.units.branch import build_branch
 from qgpu_circuit.units.emit import build_emit
 from qgpu_circuit.units.front_end import CTA_BITS, build_front_end
 from qgpu_circuit.units.live_out import build_live_out
-from qgpu_circuit.units.load_store import build_load_store, memory_opcodes
-from qgpu_circuit.units.multiplier import build_multiplier, multiplier_opcodes
+from qgpu_circuit.units.load_store import build_load_store
+from qgpu_circuit.units.multiplier import build_multiplier
 from qgpu_circuit.units.next_block import build_next_block
 from qgpu_circuit.units.operands import (
     OperandSources,
@@ -65,10 +65,10 @@ def machine_to_netlist(config: MachineConfig, shape: ModelShape) -> Machine:
         urgency = Urgency.LAST if slot is Slot.A1 else Urgency.LATE
         with n.scope(slot.name), n.urgent(urgency):
             row = read_rom(m, front, slot, OPERAND_FIELDS, "code")
-            preds[slot] = select_predicate(m, front, predicates, slot.name, row, "pred")
+            preds[slot] = select_predicate(m, predicates, slot.name, row, "pred")
             selects[slot] = Lin()
             if slot is Slot.MEM:
-                ops = decode_ops(m, row, memory_opcodes())
+                ops = decode_ops(m, slot, row)
                 data = select_operand(m, sources, slot, row, "b")
                 memory = build_load_store(m, front, ops, results[Slot.A0], data, preds[slot])
                 results[slot], mask = memory.words, memory.mask
@@ -77,10 +77,10 @@ def machine_to_netlist(config: MachineConfig, shape: ModelShape) -> Machine:
             a = select_operand(m, sources, slot, row, "a")
             b = select_operand(m, sources, slot, row, "b")
             if slot is Slot.X:
-                ops = decode_ops(m, row, multiplier_opcodes())
+                ops = decode_ops(m, slot, row)
                 results[slot] = build_multiplier(m, ops, a, b)
                 continue
-            control = AluControl(decode_ops(m, row, alu_opcodes(slot)))
+            control = AluControl(decode_ops(m, slot, row))
             alu = build_alu(m, control, a, b, preds[slot], flags.get(Slot.A1))
             results[slot], flags[slot] = alu.words, alu.flags
             selects[slot] = control.where(lambda u: u.flag == "pred")

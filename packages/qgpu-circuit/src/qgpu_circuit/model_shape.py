@@ -5,6 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from qgpu_isa import MachineConfig
+from qgpu_isa.machine_config import CHUNKS_PER_RECORD
+
+CONV_KERNEL = CHUNKS_PER_RECORD
+"""Taps of the causal convolution: a record is cut so that its last token sees all of it."""
 
 
 @dataclass(frozen=True)

@@ -146,6 +146,11 @@ class Op:
     head: Head | None = None
     urgency: Urgency = Urgency.LATE
 
+    @property
+    def unit(self) -> str:
+        """The unit of the machine it belongs to."""
+        return self.name.split("/")[0]
+
     def inputs(self) -> set[NetId]:
         """Nets the op reads, `ONE` aside."""
         nets: set[NetId] = set()

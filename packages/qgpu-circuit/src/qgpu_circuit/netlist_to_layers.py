@@ -188,8 +188,6 @@ def netlist_to_layers(netlist: Netlist, shape: ModelShape) -> CircuitPlan:
             layer.heads.append(op.head)
         else:
             layer.neurons += op.neurons
-            unit = op.name.split("/")[0]
-            layer.units[unit] = layer.units.get(unit, 0) + len(op.neurons)
     return _allocate(schedule, layers)
 
 

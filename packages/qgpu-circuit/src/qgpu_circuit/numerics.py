@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import Any
 
 import numpy as np
 
@@ -41,11 +42,17 @@ GATHER_VALUE = 64.0
 """A 1 in a gathered row: far above the norm's epsilon however many rows are read at once."""
 
 
+def round_bf16(x: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+    """Each element rounded to the nearest bf16 number, ties to even, as float32."""
+    bits = np.ascontiguousarray(x, dtype=np.float32).view(np.uint32)
+    rounded = (bits + 0x7FFF + (bits >> 16 & 1)) & np.uint32(0xFFFF0000)
+    result: np.ndarray[Any, Any] = rounded.view(np.float32)
+    return result
+
+
 def bf16(x: float) -> float:
-    """The bf16 number nearest to x, ties to even."""
-    bits = int(np.float32(x).view(np.uint32))
-    bits = (bits + 0x7FFF + (bits >> 16 & 1)) & 0xFFFF0000
-    return float(np.uint32(bits).view(np.float32))
+    """The bf16 number nearest to x."""
+    return float(round_bf16(np.array([x]))[0])
 
 
 def is_bf16(x: float) -> bool:

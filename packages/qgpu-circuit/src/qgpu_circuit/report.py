@@ -10,7 +10,7 @@ from qgpu_isa import Slot
 
 from qgpu_circuit.layers import CircuitPlan
 from qgpu_circuit.layers_to_weights import emit_tensors
-from qgpu_circuit.netlist import Head, Neuron
+from qgpu_circuit.netlist import Neuron
 from qgpu_circuit.numerics import find_anchor
 from qgpu_circuit.signals import Machine
 
@@ -83,7 +83,7 @@ def build_report(m: Machine, plan: CircuitPlan) -> CircuitReport:
     heads: Counter[str] = Counter()
     nets: Counter[str] = Counter()
     for op in m.netlist.ops:
-        unit = op.name.split("/")[0]
+        unit = op.unit
         neurons[unit] += len(op.neurons)
         heads[unit] += op.head is not None
         nets[unit] += len(op.outputs())
@@ -146,12 +146,3 @@ def gate_margin(m: Machine) -> float:
 
     smallest = min(step_of(n) for op in m.netlist.ops for n in op.neurons)
     return min(1.0, 2 * smallest) / 2
-
-
-def head_names(plan: CircuitPlan) -> list[list[str]]:
-    """Names of the heads, layer by layer."""
-
-    def name(head: Head) -> str:
-        return head.name
-
-    return [[name(head) for head in layer.heads] for layer in plan.layers]

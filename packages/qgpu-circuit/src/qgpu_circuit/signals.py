@@ -96,11 +96,22 @@ def field_bit(
     vocab: Vocabulary, classes: Sequence[TokenClass], name: str, bit: int
 ) -> Callable[[Token], float]:
     """Bit `bit` of field `name` on tokens of the classes, 0 elsewhere."""
+    return _field(vocab, classes, name, lambda value: value >> bit & 1)
+
+
+def field_is(
+    vocab: Vocabulary, classes: Sequence[TokenClass], name: str, wanted: int
+) -> Callable[[Token], float]:
+    """1 on tokens of the classes whose field `name` is `wanted`, 0 elsewhere."""
+    return _field(vocab, classes, name, lambda value: value == wanted)
+
+
+def _field(
+    vocab: Vocabulary, classes: Sequence[TokenClass], name: str, take: Callable[[int], int]
+) -> Callable[[Token], float]:
     index = {cls: [f.name for f in vocab.fields[cls]].index(name) for cls in classes}
 
     def value(token: Token) -> float:
-        if token.cls not in index:
-            return 0.0
-        return float(token.values[index[token.cls]] >> bit & 1)
+        return float(take(token.values[index[token.cls]])) if token.cls in index else 0.0
 
     return value

@@ -9,10 +9,9 @@ from typing import Any
 import numpy as np
 from qgpu_isa import Token, TokenClass
 
+from qgpu_circuit.model_shape import CONV_KERNEL
 from qgpu_circuit.netlist import ONE, Head, Lin, NetId, Netlist
 from qgpu_circuit.signals import Machine
-
-CONV_KERNEL = 4
 
 Vector = np.ndarray[Any, Any]
 """float64 [nets]."""

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 
 from qgpu_circuit.layers import CircuitError
-from qgpu_circuit.numerics import is_bf16
+from qgpu_circuit.numerics import round_bf16
 
 
 @dataclass
@@ -25,25 +26,24 @@ class SparseTensor:
     values: list[float] = field(default_factory=list)
 
     def set(self, index: tuple[int, ...], value: float) -> None:
-        """Sets an entry (once).
-
-        Raises:
-            CircuitError: bf16 does not hold the value.
-        """
-        if not is_bf16(value):
-            raise CircuitError(f"weight {value} at {index} is not a bf16 number")
+        """Sets an entry (once)."""
         self.indices.append(index)
         self.values.append(value)
 
-    def arrays(self) -> tuple[np.ndarray, np.ndarray]:
-        """Indices int32 [ndim, entries] and values as bf16 bit patterns uint16 [entries]."""
-        index = np.array(self.indices, dtype=np.int32).reshape(-1, len(self.shape)).T
-        bits = np.array(self.values, dtype=np.float32).view(np.uint32) >> 16
-        return np.ascontiguousarray(index), bits.astype(np.uint16)
+    def arrays(self) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
+        """Indices int32 [ndim, entries] and values as bf16 bit patterns uint16 [entries].
 
-    def dense(self) -> np.ndarray:
-        """The tensor as float32."""
-        out = np.full(self.shape, self.fill, dtype=np.float32)
-        if self.indices:
-            out[tuple(np.array(self.indices).T)] = self.values
-        return out
+        Raises:
+            CircuitError: bf16 does not hold a value.
+        """
+        values = np.array(self.values, dtype=np.float64)
+        rounded = round_bf16(values)
+        wrong = np.flatnonzero(rounded != values)
+        if len(wrong):
+            first = wrong[0]
+            raise CircuitError(
+                f"weight {values[first]} at {self.indices[first]} is not a bf16 number"
+            )
+        index = np.array(self.indices, dtype=np.int32).reshape(-1, len(self.shape)).T
+        bits = rounded.view(np.uint32) >> 16
+        return np.ascontiguousarray(index), bits.astype(np.uint16)

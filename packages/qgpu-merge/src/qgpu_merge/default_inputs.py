@@ -12,43 +12,18 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Callable
-from importlib.util import find_spec
 from pathlib import Path
+
+from qgpu_isa.cache import CIRCUIT_SOURCES, cache_root, cached_circuit, source_key
 
 from qgpu_merge.errors import CircuitError, OutputError
 
-CIRCUIT_SOURCES = ("qgpu_isa", "qgpu_circuit")
 STDERR = 2
 """File descriptor that the compiler's own output goes to: stdout is for the path alone."""
 
 MODEL_SOURCES = (*CIRCUIT_SOURCES, "qgpu_merge")
 
 Report = Callable[[str], None]
-
-
-def cache_root() -> Path:
-    """The cache folder: $QGPU_CACHE, or ~/.cache/qgpu."""
-    chosen = os.environ.get("QGPU_CACHE")
-    return Path(chosen).expanduser() if chosen else Path.home() / ".cache" / "qgpu"
-
-
-def source_key(packages: tuple[str, ...]) -> str:
-    """A short hash over the Python sources of installed packages."""
-    digest = hashlib.sha256()
-    for package in packages:
-        spec = find_spec(package)
-        if spec is None or spec.origin is None:
-            continue
-        root = Path(spec.origin).parent
-        for path in sorted(root.rglob("*.py")):
-            digest.update(f"{package}/{path.relative_to(root).as_posix()}\0".encode())
-            digest.update(path.read_bytes())
-    return digest.hexdigest()[:12]
-
-
-def cached_circuit(profile: str) -> Path:
-    """Where the circuit of a profile is kept."""
-    return cache_root() / "circuits" / f"{profile}-{source_key(CIRCUIT_SOURCES)}"
 
 
 def cached_model(profile: str) -> Path:

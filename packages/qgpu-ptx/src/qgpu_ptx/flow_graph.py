@@ -64,14 +64,6 @@ def single_assignments(function: Function) -> dict[Reg | Pred, Op]:
     return found
 
 
-def use_counts(function: Function) -> Counter[Reg | Pred]:
-    """How many operands read each register and predicate."""
-    counts = Counter(use for op in function.ops() for use in op.uses())
-    for block in function.blocks:
-        counts.update(terminator_uses(block))
-    return counts
-
-
 def stable(value: Value | PredUse | None, single: dict[Reg | Pred, Op]) -> bool:
     """Whether an operand means the same wherever its definition reaches."""
     if isinstance(value, PredUse):

@@ -5,7 +5,6 @@ The launches run on the reference interpreter of the machine; no weights are nee
 
 from __future__ import annotations
 
-import os
 import statistics
 from collections.abc import Iterable, Iterator
 from dataclasses import asdict, dataclass
@@ -13,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from qgpu_isa.errors import QgpuError
+from qgpu_isa.files import write_text
 from qgpu_isa.interpreter import run_launch
 from qgpu_isa.machine_config import MachineConfig
 from qgpu_ptx.diagnostics import QgpuPtxError
@@ -109,9 +109,7 @@ class TokenReport:
 
     def write(self, path: Path) -> None:
         """Writes the page, beside and renamed."""
-        beside = path.with_name(f".{path.name}.{os.getpid()}")
-        beside.write_text(self.to_markdown(), encoding="utf-8")
-        os.replace(beside, path)
+        write_text(path, self.to_markdown())
 
 
 def measure_kernels(

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import json
-import os
 import time
 from collections.abc import Iterable, Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from qgpu_isa.errors import QgpuError
+from qgpu_isa.files import write_text
 from qgpu_isa.machine_config import MachineConfig
 from qgpu_ptx.diagnostics import QgpuPtxError
 
@@ -83,6 +83,4 @@ def verify_kernels(
 
 def write_results(path: Path, results: list[VerifiedKernel]) -> None:
     """Writes the results as JSON, beside and renamed."""
-    beside = path.with_name(f".{path.name}.{os.getpid()}")
-    beside.write_text(json.dumps([asdict(r) for r in results], indent=1) + "\n")
-    os.replace(beside, path)
+    write_text(path, json.dumps([asdict(r) for r in results], indent=1) + "\n")

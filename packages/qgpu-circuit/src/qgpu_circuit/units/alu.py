@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from qgpu_isa import INSTRUCTIONS, Slot
+from qgpu_isa import INSTRUCTIONS
 from qgpu_isa.machine_config import WORD_BITS
 from qgpu_isa.units import Alu
 
@@ -47,11 +47,6 @@ class AluControl:
         """Control rows of all instructions the slot can hold."""
         units = (INSTRUCTIONS[name].unit for name in self.ops)
         return [unit for unit in units if isinstance(unit, Alu)]
-
-
-def alu_opcodes(slot: Slot) -> list[tuple[str, int]]:
-    """Names and opcodes of the instructions a slot can hold."""
-    return [(i.name, i.opcode) for i in INSTRUCTIONS.for_unit(Alu) if slot in i.slots]
 
 
 def build_alu(

@@ -17,7 +17,6 @@ from qgpu_circuit.units.program_rom import RomRow, read_rom
 from qgpu_circuit.units.register_file import RowFile
 
 ONE = Lin.of(1)
-STATUS_BITS = 2
 
 
 @dataclass(frozen=True)

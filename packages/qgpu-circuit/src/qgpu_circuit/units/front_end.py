@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 
-from qgpu_isa import Slot, Token, TokenClass, Vocabulary
+from qgpu_isa import Slot, Token, TokenClass
 from qgpu_isa.encoding import ROM_PARTS
 from qgpu_isa.formats import wide_shape
 from qgpu_isa.machine_config import CHUNKS_PER_RECORD, WORD_BITS
@@ -13,7 +13,7 @@ from qgpu_isa.vocabulary import Width
 
 from qgpu_circuit.gates import all_of, any_of, match, relu
 from qgpu_circuit.netlist import Lin
-from qgpu_circuit.signals import Machine, class_is, field_bit, from_sign
+from qgpu_circuit.signals import Machine, class_is, field_bit, field_is, from_sign
 
 DIRECT = (TokenClass.BITS, TokenClass.UNIFORM, TokenClass.LINEAR, TokenClass.LINEAR4)
 """Live-out records of one token."""
@@ -160,8 +160,8 @@ def build_front_end(m: Machine) -> FrontEnd:
     ]
     finished, current = [], []
     for k in Slot:
-        direct = m.input(f"direct[{k.name}]", _slot_is(vocab, DIRECT, k))
-        wide = m.input(f"wide[{k.name}]", _slot_is(vocab, (TokenClass.WIDE,), k))
+        direct = m.input(f"direct[{k.name}]", field_is(vocab, DIRECT, "slot", k))
+        wide = m.input(f"wide[{k.name}]", field_is(vocab, (TokenClass.WIDE,), "slot", k))
         ended = [all_of(last[w], match(slot, k)) for w in Width]
         finished.append(any_of(n, f"finished[{k.name}]", [direct, *ended]))
         in_record = all_of(is_[TokenClass.RAW], lead[TokenClass.WIDE], match(slot, k))
@@ -210,19 +210,5 @@ def _code_sign(m: Machine, bit: int) -> Callable[[Token], float]:
     def value(token: Token) -> float:
         code = m.vocab.payload(token) | int(token.cls) << m.vocab.payload_code_bits
         return float(2 * (code >> bit & 1) - 1)
-
-    return value
-
-
-def _slot_is(
-    vocab: Vocabulary, classes: Sequence[TokenClass], slot: Slot
-) -> Callable[[Token], float]:
-    """Whether a token of one of the classes names the slot."""
-
-    def value(token: Token) -> float:
-        if token.cls not in classes:
-            return 0.0
-        names = [f.name for f in vocab.fields[token.cls]]
-        return float(token.values[names.index("slot")] == slot)
 
     return value

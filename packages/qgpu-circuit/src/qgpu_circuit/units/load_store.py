@@ -7,7 +7,6 @@ from dataclasses import dataclass
 
 from qgpu_isa import INSTRUCTIONS, TokenClass
 from qgpu_isa.machine_config import WORD_BITS, MachineConfig
-from qgpu_isa.units import LoadStore
 
 from qgpu_circuit.gates import any_of, match, relu, step_neurons
 from qgpu_circuit.netlist import Lin, Neuron, Urgency, lin, number, total
@@ -35,11 +34,6 @@ class MemoryResult:
     mask: list[Lin]
     out_of_range: Lin
     misaligned: Lin
-
-
-def memory_opcodes() -> list[tuple[str, int]]:
-    """Names and opcodes of the slot's instructions."""
-    return [(i.name, i.opcode) for i in INSTRUCTIONS.for_unit(LoadStore)]
 
 
 def build_load_store(
@@ -205,9 +199,7 @@ def _banks(
             nets = [n.net(f"read[{k}]") for k in range(WORD_BITS)]
             names = []
             for g in range(groups):
-                hits = [
-                    match(row[row_bits:], g) if row[row_bits:] else ONE for _, row, _ in sources
-                ]
+                hits = [match(row[row_bits:], g) for _, row, _ in sources]
                 at = [go + hit - 1 for (go, _, _), hit in zip(sources, hits, strict=True)]
                 writes = [*(gate + store - 1 for gate in at[:-1]), at[-1]]
                 m.memory(

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from qgpu_isa import INSTRUCTIONS
 from qgpu_isa.machine_config import WORD_BITS
-from qgpu_isa.units import Multiplier
 
 from qgpu_circuit.arithmetic.multiply import MultiplyControl, multiply
 from qgpu_circuit.gates import match, step_neurons
@@ -14,11 +13,6 @@ from qgpu_circuit.units.operands import Word
 
 ONE = Lin.of(1)
 AMOUNT_BITS = 5
-
-
-def multiplier_opcodes() -> list[tuple[str, int]]:
-    """Names and opcodes of the slot's instructions."""
-    return [(i.name, i.opcode) for i in INSTRUCTIONS.for_unit(Multiplier)]
 
 
 def build_multiplier(m: Machine, ops: dict[str, Lin], a: list[Word], b: list[Word]) -> list[Word]:

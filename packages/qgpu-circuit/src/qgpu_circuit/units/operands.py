@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
-from qgpu_isa import Slot
+from qgpu_isa import INSTRUCTIONS, Slot
+from qgpu_isa.instruction import unit_of_slot
 from qgpu_isa.machine_config import WORD_BITS
 from qgpu_isa.program import FORWARDS, Source
 
@@ -89,7 +89,7 @@ def select_operand(
 
 
 def select_predicate(
-    m: Machine, front: FrontEnd, predicates: RowFile, name: str, row: RomRow, field: str
+    m: Machine, predicates: RowFile, name: str, row: RomRow, field: str
 ) -> list[Lin]:
     """A predicate operand per lane, negation applied; the field holds the index + 1, 0 for true."""
     n = m.netlist
@@ -111,9 +111,10 @@ def select_predicate(
     return result
 
 
-def decode_ops(m: Machine, row: RomRow, opcodes: Sequence[tuple[str, int]]) -> dict[str, Lin]:
-    """One-hot nets over a slot's instructions."""
+def decode_ops(m: Machine, slot: Slot, row: RomRow) -> dict[str, Lin]:
+    """One-hot nets over the instructions that a slot can hold, by name."""
     return {
-        name: relu(m.netlist, f"op/{name}", sign_match(row.field("op"), code))
-        for name, code in opcodes
+        i.name: relu(m.netlist, f"op/{i.name}", sign_match(row.field("op"), i.opcode))
+        for i in INSTRUCTIONS.for_unit(unit_of_slot(slot))
+        if slot in i.slots
     }

@@ -65,10 +65,7 @@ def build_pass_scheduler(m: Machine, front: FrontEnd) -> NextPass:
     above = [step(n, f"above[{p}]", p - mine) for p in passes]
     warp_low = config.passes_per_warp.bit_length() - 1
     in_warp = [
-        relu(n, f"in_warp[{p}]", match(front.pass_[warp_low:], p >> warp_low))
-        if front.pass_[warp_low:]
-        else Lin.of(1)
-        for p in passes
+        relu(n, f"in_warp[{p}]", match(front.pass_[warp_low:], p >> warp_low)) for p in passes
     ]
     ranks: list[list[Lin]] = []
     for name, who in (

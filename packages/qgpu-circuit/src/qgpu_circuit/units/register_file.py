@@ -94,7 +94,7 @@ class RowFile:
         if outs is None:
             outs = [n.net(f"{full}[{i}]") for i in range(self.width)]
         for bank in range(1 << self.layout.bank_bits):
-            select = match(self.pass_high, bank) if self.pass_high else Lin.of(1)
+            select = match(self.pass_high, bank)
             enable = any_of(n, f"{full}/read[{bank}]", [g + select - 1 for g in enables])
             for half in range(self.layout.halves):
                 cut = slice(half * m.shape.columns, (half + 1) * m.shape.columns)

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import os
-import tempfile
 from pathlib import Path
+
+from qgpu_isa import files
 
 from qgpu_ptx.diagnostics import InputFileError
 from qgpu_ptx.ptx_ast import Module
@@ -20,20 +20,10 @@ def read_text(path: Path) -> str:
 
 def write_text(path: Path, text: str) -> None:
     """Writes beside `path` and renames, so that nobody sees half a file. Raises InputFileError."""
-    beside: str | None = None
     try:
-        handle, beside = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-        with os.fdopen(handle, "w", encoding="utf-8") as file:
-            file.write(text)
-        # mkstemp makes private files; give the result the permissions a new file would have.
-        mask = os.umask(0)
-        os.umask(mask)
-        os.chmod(beside, 0o666 & ~mask)
-        os.replace(beside, path)
-    except OSError as error:
-        if beside is not None:
-            Path(beside).unlink(missing_ok=True)
-        raise InputFileError(f"cannot write {path}: {error}") from None
+        files.write_text(path, text)
+    except files.InputError as error:
+        raise InputFileError(str(error)) from None
 
 
 def read_module(path: Path, compiler: str | None = None) -> Module:
