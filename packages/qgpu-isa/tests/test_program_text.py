@@ -14,7 +14,7 @@ from qgpu_isa.program_text import image_to_text, text_to_image
 from qgpu_isa.random_programs import random_launch
 from qgpu_isa.testing import configs, images
 
-TINY = MachineConfig("my machine", 2, 2, 2, 1, 2, 4, 2, 8)
+TINY = MachineConfig("my machine", 2, 2, 2, 1, 2, 4, 2)
 
 
 @settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow])

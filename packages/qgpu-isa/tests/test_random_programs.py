@@ -13,9 +13,9 @@ from qgpu_isa.program import FORWARDS, CondSource, DstKind, Source, Status
 from qgpu_isa.program_text import image_to_text
 from qgpu_isa.random_programs import random_image, random_launch
 from qgpu_isa.testing import blocks, images, launches, slot_codes, straight_programs
-from qgpu_isa.vocabulary import Fault, TokenClass, Width
+from qgpu_isa.vocabulary import WORD_NIBBLES, Fault, TokenClass
 
-TINY = MachineConfig("tiny", 2, 1, 2, 1, 2, 4, 2, 8)
+TINY = MachineConfig("tiny", 2, 1, 2, 1, 2, 4, 2)
 
 
 @pytest.mark.parametrize("config", [NANO, SMALL, DEFAULT, TINY], ids=lambda c: c.name)
@@ -62,8 +62,11 @@ def seen() -> Counter:
             count[token.cls] += 1
             if token.cls in (TokenClass.STOP, TokenClass.FAULT):
                 count[token.cls, token.values[0]] += 1
-            if token.cls is TokenClass.WIDE:
-                count[Width(token.values[1]), step.slot] += 1
+            if token.cls is TokenClass.GROUP:
+                nibbles, signed, part, *_ = token.values
+                count["group", nibbles + 1, bool(signed), part] += 1
+            if step.slot is not None:
+                count[token.cls, step.slot] += 1
             if token.cls is TokenClass.EXEC:
                 count["again"] += before is not None and before.block == step.block
                 count["pass", step.pass_] += 1
@@ -101,9 +104,14 @@ def test_launches_reach_every_branch_barrier_fault_and_format(seen: Counter) -> 
     decoded = set(TokenClass) - {TokenClass.PROG, TokenClass.MEM, TokenClass.CTA, TokenClass.INIT}
     for cls in decoded:
         assert seen[cls] > 10, cls
-    for width in Width:
-        for slot in Slot:
-            assert seen[width, slot], (width, slot)
+    for nibbles in range(1, WORD_NIBBLES + 1):
+        for part in range(1 + (nibbles > 4)):
+            assert seen["group", nibbles, False, part], (nibbles, part)
+            signed = nibbles < WORD_NIBBLES
+            assert bool(seen["group", nibbles, True, part]) is signed, (nibbles, part)
+    for slot in Slot:
+        for cls in (TokenClass.GROUP, TokenClass.WORD, TokenClass.SAME, TokenClass.BITS):
+            assert seen[cls, slot], (cls, slot)
     assert seen["again"] > 50
     assert all(seen["pass", g] > 50 for g in range(NANO.passes))
     assert seen["phase", 1] > 50
@@ -160,7 +168,7 @@ block 4:
   branch !p2 ? 5 : 5
 
 block 5:
-  A1   setne   r0, #32
+  A1   setne   r0, #0x1012a6
   branch flag A1 ? 6 : wait warp 6
 
 block 6:

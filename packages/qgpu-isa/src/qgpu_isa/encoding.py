@@ -123,9 +123,9 @@ def decode_slot(slot: Slot, row: int) -> SlotCode | None:
 def encode_branch(branch: Branch) -> int:
     """The branch's ROM row."""
     values = {
-        "taken": branch.taken,
+        "taken": _encode_target(branch.taken, branch.taken_status, "taken"),
         "taken_status": int(branch.taken_status),
-        "next": branch.next,
+        "next": _encode_target(branch.next, branch.next_status, "next"),
         "next_status": int(branch.next_status),
         "cond": int(branch.cond),
         "cond_pred": branch.pred + 1 if branch.cond == CondSource.PRED else 0,
@@ -135,6 +135,15 @@ def encode_branch(branch: Branch) -> int:
     return sum(BRANCH_FIELDS[name].put(value) for name, value in values.items())
 
 
+def _encode_target(block: int, status: Status, field: str) -> int:
+    """A target's field: lanes that exit rank behind all others, so theirs is all ones."""
+    return (1 << BRANCH_FIELDS[field].width) - 1 if status == Status.EXIT else block
+
+
+def _decode_target(value: int, status: int) -> int:
+    return 0 if status == Status.EXIT else value
+
+
 def decode_branch(row: int) -> Branch:
     """The branch of a ROM row."""
     get = {name: field.get(row) for name, field in BRANCH_FIELDS.items()}
@@ -142,9 +151,9 @@ def decode_branch(row: int) -> Branch:
         cond=CondSource(get["cond"]),
         pred=max(0, get["cond_pred"] - 1),
         negate=bool(get["cond_negate"]),
-        taken=get["taken"],
+        taken=_decode_target(get["taken"], get["taken_status"]),
         taken_status=Status(get["taken_status"]),
-        next=get["next"],
+        next=_decode_target(get["next"], get["next_status"]),
         next_status=Status(get["next_status"]),
         trap=bool(get["trap"]),
     )

@@ -14,6 +14,11 @@ WARP_THREADS = 32
 CHUNKS_PER_RECORD = 4
 """Continuation tokens one record may hold: the taps of Qwen3.5's causal convolution."""
 
+GROUP_LANES = 4
+"""Lanes of a group at most: their words fill the columns of one DeltaNet head."""
+
+NIBBLE_BITS = 4
+
 SLOT_BITS = 64
 """Width of one slot's encoding in the program ROM."""
 
@@ -42,7 +47,6 @@ class MachineConfig:
     rom_blocks: int
     global_words: int
     shared_words: int
-    payload_bits: int = 16
 
     def __post_init__(self) -> None:
         powers = {
@@ -50,7 +54,6 @@ class MachineConfig:
             "passes": (self.passes, 1, 32),
             "registers": (self.registers, 2, 32),
             "rom_blocks": (self.rom_blocks, 2, 128),
-            "payload_bits": (self.payload_bits, 8, 16),
         }
         for field, (value, low, high) in powers.items():
             if value & (value - 1) or not low <= value <= high:
@@ -108,6 +111,21 @@ class MachineConfig:
         return max(1, min(self.passes, WARP_THREADS // self.lanes))
 
     @property
+    def group_lanes(self) -> int:
+        """Lanes of a group: a register row is stored, and sent back, group by group."""
+        return min(self.lanes, GROUP_LANES)
+
+    @property
+    def groups(self) -> int:
+        """Groups of a row."""
+        return self.lanes // self.group_lanes
+
+    @property
+    def payload_bits(self) -> int:
+        """Bits of a RAW token: a nibble of every lane of a group."""
+        return NIBBLE_BITS * self.group_lanes
+
+    @property
     def chunk_bits(self) -> int:
         """Bits that the continuation tokens of one full record carry."""
         return CHUNKS_PER_RECORD * self.payload_bits
@@ -131,7 +149,6 @@ NANO = MachineConfig(
     rom_blocks=32,
     global_words=112,
     shared_words=16,
-    payload_bits=8,
 )
 SMALL = MachineConfig(
     name="small",

@@ -140,7 +140,7 @@ class _Assembler:
                 raise line.error(f"a machine has no size '{size}'{did_you_mean(size, sizes)}")
             line.expect("=")
             values[size] = line.integer(f"a number for {size}")
-        missing = sizes - values.keys() - {"payload_bits"}
+        missing = sizes - values.keys()
         if values and missing:
             raise line.error(f"machine '{name}' lacks {', '.join(sorted(missing))}")
         try:

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from qgpu_isa.formats import wide_shape
+from qgpu_isa.formats import group_tokens, word_record_tokens
 from qgpu_isa.instruction import Slot
 from qgpu_isa.interpreter import Launch, launch_tokens, run_launch
 from qgpu_isa.interpreter.machine import cta_tokens
-from qgpu_isa.machine_config import NANO, PROFILES, WORD_MASK, MachineConfig
+from qgpu_isa.machine_config import NANO, NIBBLE_BITS, PROFILES, WORD_MASK, MachineConfig
 from qgpu_isa.program_text import image_to_text, text_to_image
 from qgpu_isa.tables import markdown_table
 from qgpu_isa.trace import step_texts
-from qgpu_isa.vocabulary import Fault, Token, TokenClass, Width, vocabulary
+from qgpu_isa.vocabulary import WORD_NIBBLES, Fault, Token, TokenClass, vocabulary
 
 CLASS_TEXT = {
     TokenClass.RAW: "payload bits of the record that the last lead token began",
@@ -18,10 +18,12 @@ CLASS_TEXT = {
     TokenClass.LINEAR: "live-out: `value` + lane (`value` is a multiple of the lanes)",
     TokenClass.LINEAR4: "live-out: `value` + 4 * lane (`value` // 4 is a multiple of the lanes)",
     TokenClass.BITS: "live-out: 0 or 1 a lane; also the record of a predicate",
-    TokenClass.WIDE: "live-out: leads one part of a row, whose bits follow in RAW tokens",
+    TokenClass.SAME: "live-out: the row stays what it was",
+    TokenClass.WORD: "live-out: leads the word that all lanes have from now on",
+    TokenClass.GROUP: "live-out: leads `nibbles` + 1 nibbles of the words of one group of lanes",
     TokenClass.EXEC: "runs `block` for `pass`; `phase` is the phase of the CTA barrier",
     TokenClass.MASK: "lanes of the EXEC or INIT token that follows; all lanes without it",
-    TokenClass.STOP: "the pass has no running lane; `status` says what it waits for",
+    TokenClass.STOP: "the pass waits: `status` says what for, `block` where it will go on",
     TokenClass.PROG: "setup: leads one part of a block's ROM row",
     TokenClass.MEM: "setup: leads the word of memory at the word number `address`",
     TokenClass.CTA: "setup: leads the number of the CTA that starts",
@@ -79,8 +81,13 @@ def tokens_markdown(header: str) -> str:
         "## Records of live-outs\n",
         "A live-out is the row of one register over the lanes of a pass, with the old value in\n"
         "lanes that did not write. The machine takes the first format of this list that holds the\n"
-        "row; inactive lanes count. A WIDE row is cut into parts of one lead token and at most\n"
-        "four RAW tokens, the lowest bits first.\n",
+        "row; inactive lanes count. A row that needs GROUP is sent group by group (four lanes, on\n"
+        "nano two), but only the groups that changed: a GROUP token, then a RAW token for each\n"
+        "nibble of the words, the lowest first, which carries it for every lane of the group. The\n"
+        "nibbles that are not sent are 0, or with `signed` copies of the highest bit that is; a\n"
+        "group takes as few as hold all its words, unsigned if that is as short. After four\n"
+        "nibbles a second GROUP token (`part` 1) stands before the rest. `last` marks the last\n"
+        "group of the row.\n",
         markdown_table(
             ("format", "holds", *(f"tokens, {name}" for name in PROFILES)), _format_rows()
         ),
@@ -92,7 +99,8 @@ def tokens_markdown(header: str) -> str:
         "memory     = MEM RAW...                   ; words that are zero are not sent\n"
         "cta        = CTA RAW... { [MASK] INIT } [MASK] EXEC answer\n"
         "answer     = { live-outs go } live-outs last\n"
-        "live-outs  = { UNIFORM | LINEAR | LINEAR4 | BITS | WIDE RAW... { WIDE RAW... } }\n"
+        "live-outs  = { BITS | UNIFORM | LINEAR | LINEAR4 | SAME | WORD RAW... | { group } }\n"
+        "group      = GROUP RAW... [ GROUP RAW... ]\n"
         "go         = [STOP] [MASK] EXEC\n"
         "last       = STOP END | FAULT\n"
         "```\n",
@@ -123,25 +131,23 @@ def _fault_rows() -> list[tuple[object, ...]]:
 
 
 def _format_rows() -> list[tuple[object, ...]]:
-    holds: list[tuple[TokenClass | Width, str]] = [
-        (TokenClass.BITS, "every word is 0 or 1"),
-        (TokenClass.UNIFORM, "all words equal and below 2^s (s: bits of `value`)"),
-        (TokenClass.LINEAR, "first word + lane; first word below 2^s and a multiple of the lanes"),
-        (TokenClass.LINEAR4, "first word + 4 * lane; the same of first word // 4"),
-        (Width.U32, "all words equal"),
-        (Width.W4, "every word below 2^4"),
-        (Width.W8, "every word below 2^8"),
-        (Width.W16, "every word from -2^15 to 2^15 - 1 as a signed number"),
-        (Width.W32, "every row"),
+    one = [1] * len(PROFILES)
+    words = [word_record_tokens(config) for config in PROFILES.values()]
+    rows: list[tuple[object, ...]] = [
+        ("BITS", "every word is 0 or 1", *one),
+        ("UNIFORM", "all words equal and below 2^s (s: bits of `value`)", *one),
+        ("LINEAR", "lanes * `value` + lane", *one),
+        ("LINEAR4", "4 * (lanes * `value` + lane)", *one),
+        ("SAME", "the old row", *one),
+        ("WORD", "all words equal", *words),
     ]
-    rows: list[tuple[object, ...]] = []
-    for form, text in holds:
-        if isinstance(form, Width):
-            shapes = [wide_shape(config, form) for config in PROFILES.values()]
-            counts = [shape.parts * (1 + shape.conts) for shape in shapes]
-            rows.append((f"WIDE {form.name} ({int(form)})", text, *counts))
-        else:
-            rows.append((form.name, text, *(1 for _ in PROFILES)))
+    for nibbles in range(1, WORD_NIBBLES + 1):
+        bits = NIBBLE_BITS * nibbles
+        held = "everything"
+        if nibbles < WORD_NIBBLES:
+            held = f"words below 2^{bits}, or all from -2^{bits - 1} to 2^{bits - 1} - 1"
+        counts = [group_tokens(nibbles)] * len(PROFILES)
+        rows.append((f"GROUP, {nibbles} nibbles, each group", held, *counts))
     return rows
 
 

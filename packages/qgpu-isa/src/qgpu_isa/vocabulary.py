@@ -13,7 +13,7 @@ from functools import lru_cache
 from qgpu_isa.encoding import ROM_PARTS
 from qgpu_isa.errors import TokenError
 from qgpu_isa.instruction import Slot
-from qgpu_isa.machine_config import MachineConfig, bits_for
+from qgpu_isa.machine_config import NIBBLE_BITS, WORD_BITS, MachineConfig, bits_for
 
 
 class TokenClass(IntEnum):
@@ -24,26 +24,18 @@ class TokenClass(IntEnum):
     LINEAR = 2
     LINEAR4 = 3
     BITS = 4
-    WIDE = 5
-    EXEC = 6
-    MASK = 7
-    STOP = 8
-    PROG = 9
-    MEM = 10
-    CTA = 11
-    INIT = 12
-    END = 13
-    FAULT = 14
-
-
-class Width(IntEnum):
-    """Formats of a WIDE record: bits a lane (sign-extended for W16), or one uniform word."""
-
-    W4 = 0
-    W8 = 1
-    W16 = 2
-    W32 = 3
-    U32 = 4
+    SAME = 5
+    WORD = 6
+    GROUP = 7
+    EXEC = 8
+    MASK = 9
+    STOP = 10
+    PROG = 11
+    MEM = 12
+    CTA = 13
+    INIT = 14
+    END = 15
+    FAULT = 16
 
 
 class Fault(IntEnum):
@@ -54,7 +46,9 @@ class Fault(IntEnum):
     TRAP = 2
 
 
-CLASS_BITS = 4
+CLASS_BITS = 5
+
+WORD_NIBBLES = WORD_BITS // NIBBLE_BITS
 
 
 @dataclass(frozen=True)
@@ -94,9 +88,14 @@ class Vocabulary:
             TokenClass.LINEAR: (small, live),
             TokenClass.LINEAR4: (small, live),
             TokenClass.BITS: (PayloadField("lanes", 1 << config.lanes), live),
-            TokenClass.WIDE: (
-                PayloadField("part", self.wide_parts),
-                PayloadField("width", len(Width)),
+            TokenClass.SAME: (live,),
+            TokenClass.WORD: (live,),
+            TokenClass.GROUP: (
+                PayloadField("nibbles", WORD_NIBBLES),
+                PayloadField("signed", 2),
+                PayloadField("part", 2),
+                PayloadField("group", config.groups),
+                PayloadField("last", 2),
                 live,
             ),
             TokenClass.EXEC: (
@@ -105,7 +104,10 @@ class Vocabulary:
                 PayloadField("phase", 2),
             ),
             TokenClass.MASK: (PayloadField("lanes", 1 << config.lanes),),
-            TokenClass.STOP: (PayloadField("status", 4),),
+            TokenClass.STOP: (
+                PayloadField("status", 4),
+                PayloadField("block", config.rom_blocks),
+            ),
             TokenClass.PROG: (
                 PayloadField("block", config.rom_blocks),
                 PayloadField("part", ROM_PARTS * config.chunks_per_slot),
@@ -134,11 +136,6 @@ class Vocabulary:
     def small_bits(self) -> int:
         """Bits of the value that a one-token UNIFORM or LINEAR record carries."""
         return 11 if self.config.payload_bits >= 16 else 6
-
-    @property
-    def wide_parts(self) -> int:
-        """Records that the widest format (32 bits a lane) is cut into."""
-        return max(1, self.config.lanes * 32 // self.config.chunk_bits)
 
     def _count(self, cls: TokenClass) -> int:
         count = 1

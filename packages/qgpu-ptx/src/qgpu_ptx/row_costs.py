@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from qgpu_isa.formats import wide_shape
+from qgpu_isa.formats import group_tokens, nibbles_of, word_record_tokens
 from qgpu_isa.machine_config import MachineConfig
-from qgpu_isa.vocabulary import Width
 
 from qgpu_ptx.ir import Function, Imm, Op, Reg, Special, Value
 from qgpu_ptx.simplify_op import COMPARES
 
 TOP = (1 << 32) - 1
 SMALL = 1 << 11
+TYPICAL = (1 << 16) - 1
 
 
 @dataclass(frozen=True)
@@ -54,19 +54,11 @@ def row_tokens(row: Row, config: MachineConfig) -> int:
         return 1
     if row.stride in (1, 4) and row.largest < SMALL:
         return 1
-    width = Width.W32
     if row.uniform:
-        width = Width.U32
-    else:
-        for bits, narrower in ((4, Width.W4), (8, Width.W8), (15, Width.W16)):
-            if row.largest < 1 << bits:
-                width = narrower
-                break
-        else:
-            # Most words that kernels compute are small numbers.
-            width = Width.W16
-    shape = wide_shape(config, width)
-    return shape.parts * (1 + shape.conts)
+        return word_record_tokens(config)
+    # Most words that kernels compute are small numbers.
+    largest = min(row.largest, TYPICAL)
+    return config.groups * group_tokens(nibbles_of(largest, signed=False))
 
 
 def _value(value: Value, rows: dict[Reg, Row], threads: int) -> Row:

@@ -111,8 +111,8 @@ def build_branch(
                 gates.append(front.mask[lane] - mask[lane] + front.block[j] - 1)
             values.append(any_of(n, f"next[{lane}][{j}]", gates))
         absent = inits - front.init_mask[lane]
-        first_status = config.block_bits
-        rows.append([*values[:first_status], *(v + absent for v in values[first_status:])])
+        # As a lane that has exited: all ones.
+        rows.append([v + absent for v in values])
         trapped = ran + trap - 1
         n.add(
             f"traps[{lane}]",

@@ -5,20 +5,22 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from qgpu_isa import Slot, Token, TokenClass
+from qgpu_isa import Token, TokenClass
 from qgpu_isa.encoding import ROM_PARTS
-from qgpu_isa.formats import wide_shape
 from qgpu_isa.machine_config import CHUNKS_PER_RECORD, WORD_BITS
-from qgpu_isa.vocabulary import Width
 
 from qgpu_circuit.gates import all_of, any_of, match, relu
 from qgpu_circuit.netlist import Lin
-from qgpu_circuit.signals import Machine, class_is, field_bit, field_is, from_sign
+from qgpu_circuit.signals import Machine, class_is, field_bit, from_sign
+from qgpu_circuit.units.row_records import RowRecords, build_row_records
 
-DIRECT = (TokenClass.BITS, TokenClass.UNIFORM, TokenClass.LINEAR, TokenClass.LINEAR4)
-"""Live-out records of one token."""
-
-LEADS = (TokenClass.WIDE, TokenClass.PROG, TokenClass.MEM, TokenClass.CTA)
+LEADS = (
+    TokenClass.GROUP,
+    TokenClass.WORD,
+    TokenClass.PROG,
+    TokenClass.MEM,
+    TokenClass.CTA,
+)
 """Classes whose records go on in RAW tokens."""
 
 CTA_BITS = 16
@@ -35,10 +37,7 @@ class FrontEnd:
         lead, lead_payload: class and payload of the last token that was not RAW.
         block, pass_, phase: of the last EXEC (or INIT).
         position: per number of continuation tokens so far (1 to 4), whether it is that.
-        wide_done: per width, whether the token ends the last record of a row.
-        stage: per part, whether the token ends a record that holds that part.
-        finished: per slot, whether the token ends a live-out of that slot.
-        current: per slot, whether the token is in a live-out of that slot that goes on.
+        rows: the records of live-outs.
         mask: lanes that an EXEC token runs.
         init_mask: lanes that exist, on an INIT token.
         program_part: per ROM part, whether the token ends its PROG record.
@@ -54,10 +53,7 @@ class FrontEnd:
     pass_: list[Lin]
     phase: Lin
     position: dict[int, Lin]
-    wide_done: dict[Width, Lin]
-    stage: list[Lin]
-    finished: list[Lin]
-    current: list[Lin]
+    rows: RowRecords
     mask: list[Lin]
     init_mask: list[Lin]
     program_part: list[Lin]
@@ -137,36 +133,7 @@ def build_front_end(m: Machine) -> FrontEnd:
     def ends(cls: TokenClass, bits: int) -> list[Lin]:
         return [*conditions[-(-bits // raw)], lead[cls]]
 
-    part = [lead_payload[i] for i in vocab.field_bits(TokenClass.WIDE, "part")]
-    width = [lead_payload[i] for i in vocab.field_bits(TokenClass.WIDE, "width")]
-    slot = [lead_payload[i] for i in vocab.field_bits(TokenClass.WIDE, "slot")]
-    wide_ends = {
-        w: all_of(*conditions[wide_shape(config, w).conts], lead[TokenClass.WIDE], match(width, w))
-        for w in Width
-    }
-    last = {w: all_of(wide_ends[w], match(part, wide_shape(config, w).parts - 1)) for w in Width}
-    wide_done = {w: relu(n, f"wide_done[{w.name}]", last[w]) for w in Width}
-    stage = [
-        any_of(
-            n,
-            f"stage[{j}]",
-            [
-                all_of(wide_ends[w], match(part, j))
-                for w in Width
-                if wide_shape(config, w).parts > j
-            ],
-        )
-        for j in range(vocab.wide_parts)
-    ]
-    finished, current = [], []
-    for k in Slot:
-        direct = m.input(f"direct[{k.name}]", field_is(vocab, DIRECT, "slot", k))
-        wide = m.input(f"wide[{k.name}]", field_is(vocab, (TokenClass.WIDE,), "slot", k))
-        ended = [all_of(last[w], match(slot, k)) for w in Width]
-        finished.append(any_of(n, f"finished[{k.name}]", [direct, *ended]))
-        in_record = all_of(is_[TokenClass.RAW], lead[TokenClass.WIDE], match(slot, k))
-        current.append(any_of(n, f"current[{k.name}]", [wide, in_record]))
-
+    rows = build_row_records(m, is_, lead, lead_payload, conditions)
     lanes = window[1][: config.lanes]
     execs, inits = is_[TokenClass.EXEC], is_[TokenClass.INIT]
     mask = [
@@ -189,10 +156,7 @@ def build_front_end(m: Machine) -> FrontEnd:
         pass_=where[config.block_bits : -1],
         phase=where[-1],
         position=position,
-        wide_done=wide_done,
-        stage=stage,
-        finished=finished,
-        current=current,
+        rows=rows,
         mask=mask,
         init_mask=init_mask,
         program_part=[

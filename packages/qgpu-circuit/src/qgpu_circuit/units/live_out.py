@@ -24,14 +24,18 @@ class LiveOut:
     """The row to send.
 
     Attributes:
-        begins: per slot, whether its record begins with the next token.
+        begins: whether a record begins with the next token.
+        sending: per slot, whether the next token belongs to a record of it.
         idle: whether the token ends all records of its block (or there are none).
         row: bits of the merged row, lane by lane.
+        changes: per group, the number of bits that differ from the register's old row.
     """
 
-    begins: list[Lin]
+    begins: Lin
+    sending: list[Lin]
     idle: Lin
     row: list[Word]
+    changes: list[Lin]
 
 
 @dataclass(frozen=True)
@@ -39,12 +43,11 @@ class Choice:
     """Which slot's live-out the token has to send.
 
     Attributes:
-        begins, idle: see LiveOut.
-        sending: per slot, whether the next token belongs to its record.
+        begins, idle, sending: see LiveOut.
         index: bits of the destination's number.
     """
 
-    begins: list[Lin]
+    begins: Lin
     idle: Lin
     sending: list[Lin]
     index: list[Lin]
@@ -53,7 +56,7 @@ class Choice:
 def _choose(m: Machine, front: FrontEnd, write: RowWrite) -> Choice:
     """Walks through the block's slots with a destination, in order."""
     n = m.netlist
-    execs = front.is_[TokenClass.EXEC]
+    execs, finished = front.is_[TokenClass.EXEC], front.rows.finished
     live = [
         any_of(
             n,
@@ -63,17 +66,19 @@ def _choose(m: Machine, front: FrontEnd, write: RowWrite) -> Choice:
         for k in Slot
     ]
     pending = [
-        relu(n, f"pending[{k.name}]", live[k] + execs + total(front.finished[:k]) - 1) for k in Slot
+        relu(n, f"pending[{k.name}]", live[k] + execs + total(finished[:k]) - 1) for k in Slot
     ]
-    done = total(front.finished)
+    done = total(finished)
     first = [pending[k] - total(pending[:k]) for k in Slot]
-    sending = [any_of(n, f"sending[{k.name}]", [first[k], front.current[k] - done]) for k in Slot]
+    sending = [
+        any_of(n, f"sending[{k.name}]", [first[k], front.rows.current[k] - done]) for k in Slot
+    ]
     index = [
         any_of(n, f"index[{i}]", [sending[k] * 2 + write.rom[k].field("dst")[i] - 2 for k in Slot])
         for i in range(len(write.index))
     ]
     return Choice(
-        begins=[relu(n, f"begins[{k.name}]", first[k]) for k in Slot],
+        begins=any_of(n, "begins", [*first, total(front.rows.more)]),
         idle=relu(n, "idle", execs + done - total(pending)),
         sending=sending,
         index=index,
@@ -138,6 +143,7 @@ def build_live_out(
     stored = [masks[k][lane] for k in Slot for lane in range(config.lanes)]
     read = [from_sign(x) for x in m.memory("queue/masks", stored, write_enable=execs)]
     row = []
+    changes = [n.net(f"changes[{g}]") for g in range(config.groups)]
     for lane in range(config.lanes):
         writes = any_of(
             n,
@@ -145,11 +151,16 @@ def build_live_out(
             [sending[k] + read[k * config.lanes + lane] - 1 for k in Slot],
         )
         nets = [n.net(f"row[{lane}][{i}]") for i in range(WORD_BITS)]
+        out = ((changes[lane // config.group_lanes], 1.0),)
         neurons = []
         for i, net in enumerate(nets):
             at = lane * WORD_BITS + i
-            neurons.append(Neuron(lin(new[at]) + writes * 2 - 2, ONE, ((net, 1.0),)))
-            neurons.append(Neuron(lin(old[at]) - writes, ONE, ((net, 1.0),)))
+            # Sign codes; a row that was never written reads as 0, which stands for the bit 0.
+            now, before = lin(new[at]), lin(old[at])
+            neurons.append(Neuron(now + writes * 2 - 2, ONE, ((net, 1.0),)))
+            neurons.append(Neuron(before - writes, ONE, ((net, 1.0),)))
+            neurons.append(Neuron(now - before + writes * 2 - 2, ONE, out))
+            neurons.append(Neuron(before - now + writes * 2 - 3, ONE, out))
         n.add(f"row[{lane}]", neurons)
         row.append([lin(net) for net in nets])
-    return LiveOut(choice.begins, choice.idle, row)
+    return LiveOut(choice.begins, sending, choice.idle, row, [lin(net) for net in changes])

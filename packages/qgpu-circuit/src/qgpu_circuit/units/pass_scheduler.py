@@ -8,9 +8,9 @@ from qgpu_isa import TokenClass
 from qgpu_isa.interpreter.state import PassFlag
 from qgpu_isa.program import Status
 
-from qgpu_circuit.gates import any_of, match, relu, step
-from qgpu_circuit.netlist import Head, Lin, lin, number, total
-from qgpu_circuit.signals import Machine, from_sign
+from qgpu_circuit.gates import any_of, match, relu, step, step_neurons
+from qgpu_circuit.netlist import Head, Lin, Neuron, lin, number, total
+from qgpu_circuit.signals import Machine, field_bit, from_sign
 from qgpu_circuit.units.front_end import FrontEnd
 
 
@@ -67,22 +67,20 @@ def build_pass_scheduler(m: Machine, front: FrontEnd) -> NextPass:
     in_warp = [
         relu(n, f"in_warp[{p}]", match(front.pass_[warp_low:], p >> warp_low)) for p in passes
     ]
+    of_warp = _choose_in_warp(m, front, ready, in_warp)
     ranks: list[list[Lin]] = []
-    for name, who in (
-        ("warp", [ready[p] + in_warp[p] - 1 for p in passes]),
-        ("ready", ready),
-        ("waiting", waiting),
-    ):
+    for name, who in (("ready", ready), ("waiting", waiting)):
         ranks.append([relu(n, f"{name}/after[{p}]", who[p] + above[p] + stop - 2) for p in passes])
         ranks.append([relu(n, f"{name}/before[{p}]", who[p] - above[p] + stop - 1) for p in passes])
     picks, opened = [], []
     for p in passes:
-        gates, higher = [], Lin()
+        gates, higher = [], total(of_warp)
         for rank in ranks:
             gates.append(rank[p] - total(rank[:p]) - higher)
             higher = higher + total(rank)
-        opened.append(any_of(n, f"opens[{p}]", gates[4:]))
-        picks.append(any_of(n, f"pick[{p}]", gates[:4]) + opened[-1])
+        same_warp = of_warp[p % config.passes_per_warp] + in_warp[p] - 1
+        opened.append(any_of(n, f"opens[{p}]", gates[2:]))
+        picks.append(any_of(n, f"pick[{p}]", [same_warp, *gates[:2]]) + opened[-1])
     opens = total(opened)
     ended = relu(n, "ended", stop - total(picks))
     pass_bits = [
@@ -105,6 +103,75 @@ def build_pass_scheduler(m: Machine, front: FrontEnd) -> NextPass:
         switched=stop - ended,
         ended=ended,
     )
+
+
+def _choose_in_warp(m: Machine, front: FrontEnd, ready: list[Lin], in_warp: list[Lin]) -> list[Lin]:
+    """One-hot over the passes of the warp, after a STOP: which goes on; all 0 if none is ready."""
+    n, config = m.netlist, m.config
+    every = range(config.passes_per_warp)
+    stop = front.is_[TokenClass.STOP]
+    blocks, resumed_at = _stopped_at(m, front)
+    able = [
+        any_of(
+            n,
+            f"able[{i}]",
+            [ready[p] + in_warp[p] - 1 for p in range(i, config.passes, config.passes_per_warp)],
+        )
+        for i in every
+    ]
+    mine = number(front.pass_[: config.passes_per_warp.bit_length() - 1])
+    behind, smallest = [], []
+    for i in every:
+        distance = n.net(f"distance[{i}]")
+        difference = blocks[i] - resumed_at
+        gates = (difference, -difference)
+        n.add(f"distance[{i}]", [Neuron(g, Lin.of(1), ((distance, 1.0),)) for g in gates])
+        after = step(n, f"after[{i}]", i - mine)
+        behind.append(relu(n, f"behind[{i}]", able[i] + after + stop - 2 - lin(distance)))
+        smaller = n.net(f"smaller[{i}]")
+        for j in every:
+            if j != i:
+                gate = blocks[i] - blocks[j] + (able[j] - 1) * config.rom_blocks
+                n.add(f"smaller[{i},{j}]", step_neurons(smaller, gate))
+        smallest.append(relu(n, f"smallest[{i}]", able[i] + stop - 1 - lin(smaller)))
+    return [
+        any_of(
+            n,
+            f"of_warp[{i}]",
+            [
+                behind[i] - total(behind[:i]),
+                smallest[i] - total(smallest[:i]) - total(behind),
+            ],
+        )
+        for i in every
+    ]
+
+
+def _stopped_at(m: Machine, front: FrontEnd) -> tuple[list[Lin], Lin]:
+    """Numbers of the blocks at which the passes of the warp go on, and of that at which the pass
+    that stops was resumed."""
+    config, vocab = m.config, m.vocab
+    low = config.passes_per_warp.bit_length() - 1
+    block = [
+        m.input(f"stop/block[{i}]", field_bit(vocab, (TokenClass.STOP,), "block", i))
+        for i in range(config.block_bits)
+    ]
+    written = front.is_[TokenClass.STOP] + front.is_[TokenClass.INIT]
+
+    def read(name: str, address: list[Lin]) -> list[Lin]:
+        signs = m.memory(
+            name, block, write_enable=written, write_address=front.pass_, read_address=address
+        )
+        return [from_sign(x) for x in signs]
+
+    blocks = [
+        read(f"stopped_at[{i}]", [*(Lin.of(i >> k & 1) for k in range(low)), *front.pass_[low:]])
+        for i in range(config.passes_per_warp)
+    ]
+    # The row of a pass changes with its STOP, so what it was while the pass ran is kept apart.
+    own = read("own", front.pass_)
+    kept = m.memory("resumed_at", own, write_enable=front.is_[TokenClass.EXEC])
+    return [number(bits) for bits in blocks], number(from_sign(x) for x in kept)
 
 
 def _pass_flags(m: Machine, front: FrontEnd) -> dict[PassFlag, list[Lin]]:

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from enum import Enum
 
 from qgpu_isa import Slot, TokenClass
-from qgpu_isa.formats import WIDTH_BITS, wide_shape
-from qgpu_isa.machine_config import CHUNKS_PER_RECORD, WORD_BITS
+from qgpu_isa.formats import linear_shift
+from qgpu_isa.machine_config import CHUNKS_PER_RECORD, NIBBLE_BITS, WORD_BITS
 from qgpu_isa.program import DstKind
-from qgpu_isa.vocabulary import Width
+from qgpu_isa.vocabulary import WORD_NIBBLES
 
-from qgpu_circuit.gates import all_of, any_of
+from qgpu_circuit.gates import all_of, any_of, match, relu
 from qgpu_circuit.netlist import Lin, Neuron, Urgency, lin
 from qgpu_circuit.signals import Machine, sign_match
 from qgpu_circuit.units.front_end import FrontEnd
@@ -32,94 +33,138 @@ class Stretch(Enum):
 
 @dataclass(frozen=True)
 class RowWrite:
-    """A register row that this token completes.
+    """A register row, or one group of it, that this token completes.
 
     Attributes:
         values: bits of the row, lane by lane; per stretch of layers a copy of its own.
+        bits: the row of a predicate, a bit a lane; likewise.
         index: bits of the register's (or predicate's) number.
-        to: per destination kind, expressions of which at most one is 1 where the token writes
-            such a row (their sum says whether it does).
+        to: per destination kind and group, expressions of which at most one is 1 where the token
+            writes such a group (their sum says whether it does).
         rom: destination fields of each slot of the current block.
     """
 
     values: dict[Stretch, list[Lin]]
+    bits: dict[Stretch, list[Lin]]
     index: list[Lin]
-    to: dict[DstKind, list[Lin]]
+    to: dict[DstKind, list[list[Lin]]]
     rom: list[RomRow]
 
 
 def build_receive(m: Machine, front: FrontEnd) -> RowWrite:
-    """Stages continuation tokens, expands the finished row, looks up where it goes."""
+    """Stages continuation tokens, expands what is finished, looks up where it goes."""
     n = m.netlist
     rom = [read_rom(m, front, k, ("dst_kind", "dst"), "dst") for k in Slot]
     width = max(m.config.register_bits, 3)
+    rows = front.rows
     index = [
         any_of(
             n,
             f"dst[{i}]",
-            [front.finished[k] * 2 + rom[k].field("dst")[i] - 2 for k in Slot],
+            [(rows.finished[k] + rows.more[k]) * 2 + rom[k].field("dst")[i] - 2 for k in Slot],
         )
         for i in range(width)
     ]
     to = {
-        kind: [front.finished[k] * 2 + sign_match(rom[k].field("dst_kind"), kind) - 2 for k in Slot]
+        kind: [
+            [rows.writes[k][g] * 2 + sign_match(rom[k].field("dst_kind"), kind) - 2 for k in Slot]
+            for g in range(m.config.groups)
+        ]
         for kind in (DstKind.REG, DstKind.PRED)
     }
     values: dict[Stretch, list[Lin]] = {}
+    bits: dict[Stretch, list[Lin]] = {}
     for stretch in Stretch:
         urgency = Urgency.LATE if stretch is Stretch.FIRST else Urgency.LAST
         with n.scope(stretch.value), n.urgent(urgency):
-            values[stretch] = _expand(m, front)
-    return RowWrite(values, index, to, rom)
+            values[stretch], bits[stretch] = _expand(m, front)
+    return RowWrite(values, bits, index, to, rom)
 
 
-def _expand(m: Machine, front: FrontEnd) -> list[Lin]:
-    """Bits of the row that the token completes, in whichever format it came."""
-    n, config, vocab = m.netlist, m.config, m.vocab
+def _expand(m: Machine, front: FrontEnd) -> tuple[list[Lin], list[Lin]]:
+    """Bits of the row that the token completes, in whichever format it came; and of a BITS row.
+
+    The groups of a row share their nets but for what tells their lanes apart: a group's record
+    fills those of all groups, of which it writes one.
+    """
+    n, config = m.netlist, m.config
+    size = config.group_lanes
+    nets = [[n.net(f"row[{lane}][{i}]") for i in range(WORD_BITS)] for lane in range(size)]
+    neurons: list[Neuron] = []
+
+    def drive(gate: Lin, places: Iterable[tuple[int, int]]) -> None:
+        outs = tuple((nets[lane][i], 1.0) for lane, i in places)
+        neurons.append(Neuron(gate, Lin.of(1), outs))
+
+    _drive_nibbles(m, front, drive)
+    is_ = front.is_
+    every = range(size)
+    value = front.token_field(m, TokenClass.UNIFORM, "value")
+    for cls in (TokenClass.UNIFORM, TokenClass.LINEAR, TokenClass.LINEAR4):
+        shift = linear_shift(config, cls)
+        for i, one in enumerate(value):
+            drive(all_of(one, is_[cls]), [(lane, shift + i) for lane in every])
+    group_bits = size.bit_length() - 1
+    own: dict[tuple[int, int], Lin] = {}
+    for cls, low in ((TokenClass.LINEAR, 0), (TokenClass.LINEAR4, 2)):
+        inside = range(group_bits)
+        drive(is_[cls], [(lane, low + i) for lane in every for i in inside if lane >> i & 1])
+        if config.groups > 1:
+            counts = relu(n, f"{cls.name}/group", is_[cls])
+            for lane in range(size, config.lanes):
+                for i in range(group_bits, config.lane_bits):
+                    if lane >> i & 1:
+                        own[lane, low + i] = counts
+    bits = [
+        relu(n, f"BITS[{lane}]", all_of(one, is_[TokenClass.BITS]))
+        for lane, one in enumerate(front.token_field(m, TokenClass.BITS, "lanes"))
+    ]
+    for lane, bit in enumerate(bits):
+        own[lane, 0] = own.get((lane, 0), Lin()) + bit
+    n.add("expand", neurons)
+    row = [
+        lin(nets[lane % size][i]) + own.get((lane, i), Lin())
+        for lane in range(config.lanes)
+        for i in range(WORD_BITS)
+    ]
+    return row, bits
+
+
+def _drive_nibbles(
+    m: Machine, front: FrontEnd, drive: Callable[[Lin, Iterable[tuple[int, int]]], None]
+) -> None:
+    """What GROUP and WORD records carry; of use where a record ends, when the row is written."""
+    config, lead = m.config, front.lead
+    size, raw = config.group_lanes, config.payload_bits
     # A record of fewer tokens than fit fills the last places of the window.
     window, taps = front.stored_window(m, config.chunk_bits)
     staged = [
-        m.memory(f"stage[{j}]", window, write_enable=front.stage[j], taps=taps)
-        for j in range(vocab.wide_parts)
+        m.memory(f"stage[{j}]", window, write_enable=enable, taps=taps)
+        for j, enable in enumerate(front.rows.stage)
     ]
-    nets = [n.net(f"row[{i}]") for i in range(config.lanes * WORD_BITS)]
-    neurons: list[Neuron] = []
+    sent = front.lead_field(m, TokenClass.GROUP, "nibbles")
+    signed = front.lead_field(m, TokenClass.GROUP, "signed")[0]
 
-    def drive(gate: Lin, positions: list[int]) -> None:
-        neurons.append(Neuron(gate, Lin.of(1), tuple((nets[p], 1.0) for p in positions)))
+    def drive_nibble(nibble: int, part: int, place: int, chosen: Lin) -> None:
+        for bit in range(raw):
+            lane, i = divmod(bit, NIBBLE_BITS)
+            gate = staged[part][place * raw + bit] + chosen * 2 - 2
+            drive(gate, [(lane, NIBBLE_BITS * nibble + i)])
 
-    for w in Width:
-        shape = wide_shape(config, w)
-        for bit in range(shape.bits):
-            part, rest = divmod(bit, config.chunk_bits)
-            cont, low = divmod(rest, config.payload_bits)
-            place = CHUNKS_PER_RECORD - shape.conts + cont
-            source = staged[part][place * config.payload_bits + low]
-            drive(source + front.wide_done[w] * 2 - 2, _places(config.lanes, w, bit))
-    every = range(config.lanes)
-    is_ = front.is_
-    for lane, one in enumerate(front.token_field(m, TokenClass.BITS, "lanes")):
-        drive(all_of(one, is_[TokenClass.BITS]), [lane * WORD_BITS])
-    uniform = is_[TokenClass.UNIFORM] + is_[TokenClass.LINEAR] + is_[TokenClass.LINEAR4]
-    for i, one in enumerate(front.token_field(m, TokenClass.UNIFORM, "value")):
-        drive(all_of(one, uniform), [lane * WORD_BITS + i for lane in every])
-    for cls, shift in ((TokenClass.LINEAR, 0), (TokenClass.LINEAR4, 2)):
-        places = [
-            lane * WORD_BITS + shift + i
-            for lane in every
-            for i in range(config.lane_bits)
-            if lane >> i & 1
-        ]
-        drive(is_[cls], places)
-    n.add("expand", neurons)
-    return [lin(net) for net in nets]
-
-
-def _places(lanes: int, width: Width, bit: int) -> list[int]:
-    """Row positions that bit `bit` of a WIDE record fills, sign extension included."""
-    if width is Width.U32:
-        return [lane * WORD_BITS + bit for lane in range(lanes)]
-    lane, i = divmod(bit, WIDTH_BITS[width])
-    if width is Width.W16 and i == WIDTH_BITS[width] - 1:
-        return [lane * WORD_BITS + j for j in range(i, WORD_BITS)]
-    return [lane * WORD_BITS + i]
+    for count in range(1, WORD_NIBBLES + 1):
+        chosen = all_of(lead[TokenClass.GROUP], match(sent, count - 1))
+        part, rest = divmod(count - 1, CHUNKS_PER_RECORD)
+        unused = CHUNKS_PER_RECORD - 1 - rest
+        for nibble in range(part * CHUNKS_PER_RECORD, count):
+            drive_nibble(nibble, part, unused + nibble % CHUNKS_PER_RECORD, chosen)
+        above = range(NIBBLE_BITS * count, WORD_BITS)
+        for lane in range(size if above else 0):
+            top = staged[part][raw * (CHUNKS_PER_RECORD - 1) + NIBBLE_BITS * (lane + 1) - 1]
+            drive(top + all_of(chosen, signed) * 2 - 2, [(lane, i) for i in above])
+    long = all_of(lead[TokenClass.GROUP], sent[CHUNKS_PER_RECORD.bit_length() - 1])
+    for nibble in range(CHUNKS_PER_RECORD):
+        drive_nibble(nibble, 0, nibble, long)
+    first = CHUNKS_PER_RECORD * raw - WORD_BITS
+    for i in range(WORD_BITS):
+        gate = staged[0][first + i] + lead[TokenClass.WORD] * 2 - 2
+        drive(gate, [(lane, i) for lane in range(size)])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import accumulate
 
 from qgpu_isa.machine_config import WORD_BITS
 from qgpu_isa.program import DstKind
@@ -19,13 +20,12 @@ from qgpu_circuit.units.receive import RowWrite, Stretch
 class FileLayout:
     """How the rows of a file spread over heads.
 
-    A row is `columns` bits, cut over `halves` heads; rows are numbered index first, then pass.
-    The top `bank_bits` of the pass select the bank.
+    A head holds a cut of the rows of a bank; each cut is written with a group of its own. Rows are
+    numbered index first, then pass. The top `bank_bits` of the pass select the bank.
     """
 
-    columns: int
+    cuts: tuple[slice, ...]
     index_bits: int
-    halves: int
     bank_bits: int
 
 
@@ -40,32 +40,37 @@ class RowFile:
         *,
         name: str,
         kind: DstKind,
-        columns: Sequence[int],
+        values: dict[Stretch, list[Lin]],
+        cuts: Sequence[int],
         index_bits: int,
     ) -> None:
         """Makes the file's write port.
 
         Args:
-            columns: positions of the row's bits that the file keeps.
+            values: bits of the row that is written, per stretch of layers.
+            cuts: bits that each head keeps.
             index_bits: bits of a row's number within a pass.
         """
         self.m, self.front, self.name = m, front, name
-        self.values = {s: [row[i] for i in columns] for s, row in write.values.items()}
-        self.width = len(columns)
+        self.values = values
+        self.width = sum(cuts)
         self.index = write.index[:index_bits]
-        per_head = m.shape.columns
-        halves = -(-self.width // per_head)
         row_bits = (m.shape.rows - 1).bit_length()
         bank_bits = max(0, index_bits + m.config.pass_bits - row_bits)
-        self.layout = FileLayout(self.width, index_bits, halves, bank_bits)
+        ends = accumulate(cuts)
+        slices = tuple(slice(end - size, end) for end, size in zip(ends, cuts, strict=True))
+        self.layout = FileLayout(slices, index_bits, bank_bits)
         self.pass_low = front.pass_[: m.config.pass_bits - bank_bits]
         self.pass_high = front.pass_[m.config.pass_bits - bank_bits :]
         self.write_enable = [
-            any_of(
-                m.netlist,
-                f"{name}/write[{bank}]",
-                [gate + match(self.pass_high, bank) - 1 for gate in write.to[kind]],
-            )
+            [
+                any_of(
+                    m.netlist,
+                    f"{name}/write[{bank}][{group}]",
+                    [gate + match(self.pass_high, bank) - 1 for gate in write.to[kind][group]],
+                )
+                for group in range(len(cuts))
+            ]
             for bank in range(1 << bank_bits)
         ]
 
@@ -96,12 +101,11 @@ class RowFile:
         for bank in range(1 << self.layout.bank_bits):
             select = match(self.pass_high, bank)
             enable = any_of(n, f"{full}/read[{bank}]", [g + select - 1 for g in enables])
-            for half in range(self.layout.halves):
-                cut = slice(half * m.shape.columns, (half + 1) * m.shape.columns)
+            for group, cut in enumerate(self.layout.cuts):
                 m.memory(
-                    f"{full}/bank{bank}.{half}",
+                    f"{full}/bank{bank}.{group}",
                     self.values[stretch][cut],
-                    write_enable=self.write_enable[bank],
+                    write_enable=self.write_enable[bank][group],
                     read_enable=enable,
                     write_address=[*self.index, *self.pass_low],
                     read_address=[*list(index)[: self.layout.index_bits], *self.pass_low],
@@ -111,14 +115,15 @@ class RowFile:
 
 
 def build_register_file(m: Machine, front: FrontEnd, write: RowWrite) -> RowFile:
-    """The registers: rows of one word a lane."""
+    """The registers: rows of one word a lane, a head for each group of lanes."""
     return RowFile(
         m,
         front,
         write,
         name="registers",
         kind=DstKind.REG,
-        columns=range(m.config.lanes * WORD_BITS),
+        values=write.values,
+        cuts=[m.config.group_lanes * WORD_BITS] * m.config.groups,
         index_bits=m.config.register_bits,
     )
 
@@ -131,7 +136,8 @@ def build_predicate_file(m: Machine, front: FrontEnd, write: RowWrite) -> RowFil
         write,
         name="predicates",
         kind=DstKind.PRED,
-        columns=[lane * WORD_BITS for lane in range(m.config.lanes)],
+        values=write.bits,
+        cuts=[m.config.lanes],
         index_bits=min(3, (m.config.predicates).bit_length()),
     )
 

@@ -194,9 +194,10 @@ def _branch(state: State, block: Block, g: int, flags: dict[Slot, int], out: Blo
     for i in range(config.lanes):
         if out.mask >> i & 1:
             taken = bool(cond >> i & 1)
-            state.pcs[g][i] = branch.taken if taken else branch.next
-            status = branch.taken_status if taken else branch.next_status
-            state.statuses[g][i] = Status(status)
+            target = branch.taken if taken else branch.next
+            status = Status(branch.taken_status if taken else branch.next_status)
+            state.pcs[g][i] = config.rom_blocks - 1 if status is Status.EXIT else target
+            state.statuses[g][i] = status
 
 
 def _collect_live(state: State, block: Block, g: int, out: BlockResult) -> None:

@@ -13,6 +13,7 @@ from qgpu_isa.interpreter.execute_block import BlockResult, execute_block
 from qgpu_isa.interpreter.schedule_passes import (
     next_lanes,
     running,
+    stop_block,
     stop_status,
     switch_pass,
 )
@@ -148,9 +149,11 @@ class Machine:
         for g in range(config.passes):
             mask = pass_mask(config, self.launch.threads, g)
             state.flags[g] = PassFlag.READY if mask else PassFlag.EXITED
+            state.stopped_at[g] = 0
             for i in range(config.lanes):
-                state.pcs[g][i] = 0
-                state.statuses[g][i] = Status.RUN if mask >> i & 1 else Status.EXIT
+                exists = bool(mask >> i & 1)
+                state.pcs[g][i] = 0 if exists else config.rom_blocks - 1
+                state.statuses[g][i] = Status.RUN if exists else Status.EXIT
 
     def decode(self, cta: int) -> Iterator[StepRecord]:
         """The decoded tokens of one CTA.
@@ -171,8 +174,9 @@ class Machine:
             resumed = not running(state, g)
             if resumed:
                 status = stop_status(state, g)
-                yield StepRecord(Token(TokenClass.STOP, (int(status),)), *at)
-                switch = switch_pass(state, g, phase, status)
+                goes_on_at = stop_block(state, g, status)
+                yield StepRecord(Token(TokenClass.STOP, (int(status), goes_on_at)), *at)
+                switch = switch_pass(state, g, phase, status, goes_on_at)
                 if switch is None:
                     yield StepRecord(Token(TokenClass.END), *at)
                     return
@@ -190,9 +194,10 @@ class Machine:
                 state.predicates[g][live.index] = lanes
                 tokens = predicate_tokens(int(live.slot), lanes)
             else:
-                row = live.register_row(state.registers[g][live.index])
+                old = state.registers[g][live.index]
+                row = live.register_row(old)
+                tokens = record_tokens(self.vocab, int(live.slot), old, row)
                 state.registers[g][live.index] = row
-                tokens = record_tokens(self.vocab, int(live.slot), tuple(row))
             for token in tokens:
                 yield StepRecord(token, *at, slot=live.slot)
 

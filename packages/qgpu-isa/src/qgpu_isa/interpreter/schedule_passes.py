@@ -21,6 +21,11 @@ def stop_status(state: State, g: int) -> Status:
     return Status.EXIT
 
 
+def stop_block(state: State, g: int, status: Status) -> int:
+    """The block at which a stopped pass goes on: the smallest of the lanes that wait."""
+    return min(pc for pc, s in zip(state.pcs[g], state.statuses[g], strict=True) if s is status)
+
+
 def next_lanes(state: State, g: int, *, resumed: bool) -> tuple[int, int]:
     """The smallest pending block of a pass and the mask of the lanes that wait for it.
 
@@ -44,12 +49,18 @@ class Switch:
     phase: int
 
 
-def switch_pass(state: State, g: int, phase: int, status: Status) -> Switch | None:
+def switch_pass(state: State, g: int, phase: int, status: Status, goes_on_at: int) -> Switch | None:
     """Chooses the next pass after `g` stopped; None when all have exited.
 
-    A pass that waits for its warp yields to the next ready pass of the warp, in a circle that ends
-    with itself: by then the others have arrived. One that waits for its CTA or has exited yields
-    to ready passes of its warp, then to any, then, when all that are left wait, the barrier opens.
+    Args:
+        phase: phase of the CTA's barrier.
+        status, goes_on_at: what `g` waits for, and at which block.
+
+    Ready passes of the same warp go first, as if the warp were one row of lanes of which the
+    smallest block runs: of those that wait behind `g` at the block at which `g` was resumed, the
+    next; if there is none, of those at the smallest block, the first. So all passes that wait at
+    one place leave it before any runs on, and one that has fallen behind catches up. Then any ready
+    pass, in a circle from `g` on; then, when all that are left wait, the barrier opens.
     """
     if status is Status.WARP:
         state.flags[g] = PassFlag.READY
@@ -57,14 +68,18 @@ def switch_pass(state: State, g: int, phase: int, status: Status) -> Switch | No
         state.flags[g] = PassFlag.CTA1 if phase else PassFlag.CTA0
     elif status is Status.EXIT:
         state.flags[g] = PassFlag.EXITED
+    resumed_at, state.stopped_at[g] = state.stopped_at[g], goes_on_at
     waiting = PassFlag.CTA1 if phase else PassFlag.CTA0
     released = PassFlag.CTA0 if phase else PassFlag.CTA1
     per_warp = state.config.passes_per_warp
     circle = [(g + 1 + i) % state.config.passes for i in range(state.config.passes)]
     ready = [p for p in circle if state.flags[p] in (PassFlag.READY, released)]
-    warp = [p for p in ready if p // per_warp == g // per_warp]
+    warp = sorted(p for p in ready if p // per_warp == g // per_warp)
     if warp:
-        return Switch(warp[0], phase)
+        behind = [p for p in warp if p > g and state.stopped_at[p] == resumed_at]
+        smallest = min(state.stopped_at[p] for p in warp)
+        first = next(p for p in warp if state.stopped_at[p] == smallest)
+        return Switch(behind[0] if behind else first, phase)
     if ready:
         return Switch(ready[0], phase)
     blocked = [p for p in circle if state.flags[p] is waiting]

@@ -30,9 +30,10 @@ class State:
         registers: [pass][register][lane] words.
         predicates: [pass][predicate] masks over the lanes.
         memory: words of the unified address space.
-        pcs: [pass][lane] next block.
+        pcs: [pass][lane] next block; that of a lane that has exited is the last block there is.
         statuses: [pass][lane] status.
         flags: per pass.
+        stopped_at: per pass, the block at which it goes on, as it was when the pass last stopped.
     """
 
     config: MachineConfig
@@ -43,6 +44,7 @@ class State:
     pcs: list[list[int]] = field(init=False)
     statuses: list[list[Status]] = field(init=False)
     flags: list[PassFlag] = field(init=False)
+    stopped_at: list[int] = field(init=False)
 
     def __post_init__(self) -> None:
         c = self.config
@@ -52,3 +54,4 @@ class State:
         self.pcs = [[0] * c.lanes for _ in range(c.passes)]
         self.statuses = [[Status.EXIT] * c.lanes for _ in range(c.passes)]
         self.flags = [PassFlag.EXITED] * c.passes
+        self.stopped_at = [0] * c.passes
