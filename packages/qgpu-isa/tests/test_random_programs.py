@@ -167,9 +167,9 @@ block 6:
   branch 7
 
 block 7:
-  A0   add     #276, zero
-  MEM  ldx                                 @p1
-  A1   seteq   A0, MEM
+  A0   lea1    tid, #0
+  MEM  ldh                                 @p1
+  X    mulhis  #0x7ffffffe, A0             @p0
   A2   setp    p1
   branch 9
 
@@ -185,30 +185,22 @@ block 9:
   branch 8
 
 block 10:
-  A0   and     tid, #-4
-  MEM  ld
-  A1   and     zero, #1
+  A0   add     tid, #6
+  MEM  ldb
+  A1   and     zero, #3
   A2   add     A1, #1               -> r3
   branch 11
 
 block 11:
-  A2   setne   r1, #1024                   @!p2
-  branch wait warp 12
+  A0   lea3    r5, #17              -> r7  @!p2
+  X    mulhiu  A0, tid
+  branch 12
 
 block 12:
-  A2   seteq   r3, r4
-  branch 13
+  A1   sub     r3, #1               -> r3
+  A2   setne   A1, zero
+  branch flag A2 ? 11 : 13
 
 block 13:
-  A1   sub     r3, #1               -> r3
-  X    shr     #8, tid
-  A2   setne   A1, zero
-  branch flag A2 ? 11 : 14
-
-block 14:
-  A0   and     r4, #252             -> r6
-  MEM  ldx                          -> r4
-  A1   setgeu  #0, #0
-  X    sar     r1, r6
   branch exit
 """

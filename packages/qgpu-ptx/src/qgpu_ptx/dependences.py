@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from qgpu_ptx.flow_graph import terminator_uses
-from qgpu_ptx.ir import BasicBlock, Imm, Op, Pred, Reg
+from qgpu_ptx.ir import LOADS, WORD, BasicBlock, Imm, Op, Pred, Reg
 
 Item = Reg | Pred
 
@@ -79,7 +79,7 @@ def may_meet(first: Op, second: Op, *, same_base: bool = True) -> bool:
 
     `same_base` says that a register which is the base of both holds the same address.
     """
-    if first.name == "ld" and second.name == "ld":
+    if first.name in LOADS and second.name in LOADS:
         return False
     spaces = {first.space, second.space}
     if "const" in spaces:
@@ -87,9 +87,10 @@ def may_meet(first: Op, second: Op, *, same_base: bool = True) -> bool:
     if "" not in spaces and len(spaces) == 2:
         return False
     a, b = first.address, second.address
-    # One base with different constant offsets cannot meet.
+    # One base with constant offsets as far apart as the first one is wide cannot meet.
     if not same_base or a is None or b is None or (a.name, a.a) != (b.name, b.a):
         return True
     if isinstance(a.b, Imm) and isinstance(b.b, Imm) and a.name != "and":
-        return a.b == b.b
+        distance = b.b.value - a.b.value & WORD
+        return distance < LOADS.get(first.name, 4) or -distance & WORD < LOADS.get(second.name, 4)
     return True

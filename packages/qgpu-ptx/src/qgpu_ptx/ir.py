@@ -47,14 +47,22 @@ class Imm:
 
 
 class Special(Enum):
-    """Values that every thread has: its number in the CTA, and its CTA's number in the grid."""
+    """Values that every thread has: its number in the CTA, and its CTA's number in the grid.
+
+    `PLACE` stands for the address of the access that loaded the word whose part is taken
+    (`extb` and the like), until `link_parts` names it.
+    """
 
     TID = "tid"
     CTAID = "ctaid"
+    PLACE = "place"
 
     def __str__(self) -> str:
         return self.value
 
+
+LOADS = {"ld": 4, "ldb": 1, "ldh": 2}
+"""Plain loads, and the bytes that they are for."""
 
 Value = Reg | Imm | Special
 ZERO = Imm(0)

@@ -20,6 +20,7 @@ from qgpu_ptx.ir import (
     Pred,
     PredUse,
     Reg,
+    Special,
     Terminator,
     Value,
 )
@@ -218,6 +219,18 @@ class IrBuilder:
         where = Address("add", address, Imm(offset & WORD))
         self.emit(Op("ld", dst, address=where, space=space))
         return dst
+
+    def load_part(self, address: Value, size: int, space: str = "") -> Value:
+        """One or two bytes in memory, zero-extended."""
+        dst = self.register()
+        name = "ldb" if size == 1 else "ldh"
+        self.emit(Op(name, dst, address=Address("add", address, ZERO), space=space))
+        return self.part(dst, Special.PLACE, size)
+
+    def part(self, word: Value, place: Value | int, size: int, *, signed: bool = False) -> Value:
+        """The byte or half of a word at a byte address (modulo 4), extended to a word."""
+        name = ("extb" if size == 1 else "exth") + ("s" if signed else "")
+        return self.op(name, word, place)
 
     def store(
         self, address: Value, data: Value, offset: int = 0, space: str = "",

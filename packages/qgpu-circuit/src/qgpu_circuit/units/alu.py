@@ -18,6 +18,7 @@ from qgpu_circuit.arithmetic.carry_lookahead import (
 from qgpu_circuit.gates import relu, table_neurons
 from qgpu_circuit.netlist import Lin, NetId, Neuron, lin, number, total
 from qgpu_circuit.signals import Machine
+from qgpu_circuit.units.alu_bits import count_and_pick
 from qgpu_circuit.units.operands import Word
 
 GROUPS = WORD_BITS // NIBBLE
@@ -86,6 +87,8 @@ def _lane(
     nets = [n.net(f"result[{i}]") for i in range(WORD_BITS)]
     flag = n.net("flag")
     _logic(m, control, a, b, nets)
+    for name, neurons in count_and_pick(control.where, a, b, nets).items():
+        n.add(name, neurons)
     shapes = sorted({(u.shift_a, u.subtract) for u in control.rows() if _adds(u)})
     variants = [
         (
@@ -145,16 +148,13 @@ def _logic(m: Machine, control: AluControl, a: Word, b: Word, nets: list[NetId])
         control.where(lambda u, r=result: u.result == r)  # type: ignore[misc]
         for result in ("and", "or", "xor")
     )
+    # a OR b is a + b - ab, a XOR b is a + b - 2ab.
+    sums, products = is_or + is_xor, is_and - is_or - is_xor * 2
     neurons = []
     for i, net in enumerate(nets):
         both = a[i] + b[i]
-        neurons += [
-            Neuron(both + is_and - 2, ONE, ((net, 1.0),)),
-            Neuron(both + is_or * 2 - 2, ONE, ((net, 1.0),)),
-            Neuron(both + is_or * 2 - 3, ONE, ((net, -1.0),)),
-            Neuron(both + is_xor * 2 - 2, ONE, ((net, 1.0),)),
-            Neuron(both + is_xor * 2 - 3, ONE, ((net, -2.0),)),
-        ]
+        neurons.append(Neuron(both, sums, ((net, 1.0),)))
+        neurons.append(Neuron(both - 1, products, ((net, 1.0),)))
     m.netlist.add("logic", neurons)
 
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from qgpu_isa import INSTRUCTIONS, TokenClass
 from qgpu_isa.machine_config import WORD_BITS, MachineConfig
+from qgpu_isa.units import LoadStore
 
 from qgpu_circuit.gates import any_of, match, relu, step_neurons
 from qgpu_circuit.netlist import Lin, Neuron, Urgency, lin, number, total
@@ -61,7 +62,7 @@ def build_load_store(
     active = [relu(n, f"active[{i}]", front.mask[i] + pred[i] + access - 2) for i in lanes]
     # Early, so that the address does not have to live until the end for the sake of a fault.
     with n.urgent(Urgency.EARLY):
-        faults = _faults(m, address, active)
+        faults = _faults(m, ops, address, active)
     word = [address[i][BYTE_BITS : BYTE_BITS + config.address_bits] for i in lanes]
     lose, led = _conflicts(m, word, active, where("exclusive"))
     banks = [
@@ -94,14 +95,27 @@ def build_load_store(
     return MemoryResult(words, mask, *faults)
 
 
-def _faults(m: Machine, address: list[Word], active: list[Lin]) -> tuple[Lin, Lin]:
-    """Numbers of lanes out of range and misaligned."""
+def _size(name: str) -> int:
+    unit = INSTRUCTIONS[name].unit
+    assert isinstance(unit, LoadStore)
+    return unit.size
+
+
+def _faults(
+    m: Machine, ops: dict[str, Lin], address: list[Word], active: list[Lin]
+) -> tuple[Lin, Lin]:
+    """Numbers of lanes out of range and misaligned.
+
+    Weights make one threshold of three cases: a word needs both low bits 0, a half the lowest.
+    """
     n = m.netlist
+    byte, half = (total(op for name, op in ops.items() if _size(name) == s) for s in (1, 2))
     beyond, skew = n.net("out_of_range"), n.net("misaligned")
     for i, word in enumerate(address):
         off = (active[i] - 1) * 2 * WORD_BITS
         n.add(f"range[{i}]", step_neurons(beyond, _beyond(m, word, i) + off))
-        n.add(f"align[{i}]", step_neurons(skew, total(word[:BYTE_BITS]) + off))
+        low = word[0] * 3 + word[1] - half * 2 - byte * 4
+        n.add(f"align[{i}]", step_neurons(skew, low + off))
     return lin(beyond), lin(skew)
 
 

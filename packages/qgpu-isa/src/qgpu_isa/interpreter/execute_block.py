@@ -155,7 +155,7 @@ def _access_memory(
     active = [i for i in range(config.lanes) if out.mask & pred & 1 << i]
     if any(address[i] >> 2 >= config.memory_words for i in active):
         out.fault = Fault.OUT_OF_RANGE
-    elif any(address[i] & 3 for i in active):
+    elif any(address[i] % unit.size for i in active):
         out.fault = Fault.MISALIGNED
     if out.fault is not None:
         return [0] * config.lanes

@@ -47,9 +47,9 @@ def _load(c: InstructionContext, m: Modifiers, type_: ScalarType, count: int) ->
     space = space_of(m, symbol_space)
     total = type_.bytes * count
     if total < WORD_BYTES:
-        words: list[Value] = [_load_part(c, c.b.add(base, offset), total, space)]
-    else:
-        words = [c.b.load(base, offset + i, space) for i in range(0, total, WORD_BYTES)]
+        places = [offset + i * type_.bytes for i in range(count)]
+        return [(c.b.load_part(c.b.add(base, place), type_.bytes, space),) for place in places]
+    words: list[Value] = [c.b.load(base, offset + i, space) for i in range(0, total, WORD_BYTES)]
     return split_words(c, words, type_, count)
 
 
@@ -67,12 +67,6 @@ def split_words(
         here = min(per_word, count - index * per_word)
         result += [(value,) for value in unpack(c, (word,), type_.bits, here)]
     return result
-
-
-def _load_part(c: InstructionContext, address: Value, size: int, space: str) -> Value:
-    """Bytes within a word, zero-extended."""
-    word = c.b.load(c.b.and_(address, WORD - 3), 0, space)
-    return c.b.and_(c.b.shr(word, bit_offset(c, address, size)), (1 << 8 * size) - 1)
 
 
 def bit_offset(c: InstructionContext, address: Value, size: int) -> Value:

@@ -9,6 +9,7 @@ from qgpu_ptx.ir import Function
 from qgpu_ptx.launch_shape import LaunchShape
 from qgpu_ptx.passes.coalesce import coalesce
 from qgpu_ptx.passes.fold_addresses import fold_addresses
+from qgpu_ptx.passes.fold_parts import fold_parts
 from qgpu_ptx.passes.fold_ranges import fold_ranges
 from qgpu_ptx.passes.hoist_setup import hoist_setup
 from qgpu_ptx.passes.propagate import propagate
@@ -43,6 +44,8 @@ PIPELINE = (
     _plain("propagate-2", propagate),
     Pass("ranges", fold_ranges),
     _plain("propagate-3", propagate),
+    _plain("parts", fold_parts),
+    _plain("propagate-4", propagate),
     _plain("flow-2", simplify_flow),
     _plain("addresses", fold_addresses),
     Pass("pointers", split_pointers),

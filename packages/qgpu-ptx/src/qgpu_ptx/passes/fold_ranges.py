@@ -47,6 +47,10 @@ def _unchanged(op: Op, ranges: ValueRanges) -> Value | None:
                 return ZERO
             case "shr" if high >> min(number, 32) == 0:
                 return ZERO
+            case "extbs" if high <= 0x7F and number & 3 == 0:
+                return op.a
+            case "exths" if high <= 0x7FFF and number & 2 == 0:
+                return op.a
             case "sar" if high <= WORD >> 1 and high >> min(number, 31) == 0:
                 return ZERO
             case "minu" if high <= number:
