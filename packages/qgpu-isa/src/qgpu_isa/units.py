@@ -11,7 +11,7 @@ from typing import Literal
 
 AluResult = (
     Literal["sum", "and", "or", "xor", "choose", "flag"]
-    | Literal["ones", "leading", "trailing", "reverse", "byte", "half"]
+    | Literal["ones", "leading", "trailing", "reverse", "byte", "half", "clear_byte", "clear_half"]
 )
 AluFlag = Literal["none", "eq", "ltu", "lts", "pred", "forward"]
 
@@ -24,7 +24,7 @@ class Alu:
         result: which of the unit's outputs is the result; `choose` is `a` where the flag holds
             and `b` elsewhere, `flag` is the flag as 0 or 1; `ones`, `leading`,
             `trailing` (zeros) and `reverse` look at the bits of `a` alone, `byte` and `half` take
-            the part of `a` at byte address `b`.
+            the part of `a` at byte address `b`, `clear_byte` and `clear_half` all but that part.
         subtract: the adder computes `a - b` (needed by `sub` and every comparison).
         flag: where the flag comes from: a comparison of a with b, the slot's predicate operand,
             or the flag of slot A1.
@@ -55,7 +55,7 @@ class LoadStore:
         store: the slot's data operand is written to the addressed word.
         exclusive: lanes that address the same word go one at a time (for atomics).
         size: bytes of what is addressed, of which the address must be a multiple. What is read is
-            always the word that holds it.
+            always the word that holds it; stores of less than a word are described at `stb`.
     """
 
     load: bool = False
@@ -71,10 +71,11 @@ class Multiplier:
     Attributes:
         high: the result is the upper word of the 64-bit product.
         signed_a, signed_b: how the factors' top bits count.
-        shift: `b` is a shift amount: "left" multiplies by 2**b, "right" by 2**(32-b).
+        shift: `b` is a shift amount: "left" multiplies by 2**b, "right" by 2**(32-b), "bytes" by
+            256**(b & 3).
     """
 
     high: bool = False
     signed_a: bool = False
     signed_b: bool = False
-    shift: Literal["none", "left", "right"] = "none"
+    shift: Literal["none", "left", "right", "bytes"] = "none"

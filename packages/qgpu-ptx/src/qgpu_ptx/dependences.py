@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from qgpu_ptx.flow_graph import terminator_uses
-from qgpu_ptx.ir import LOADS, WORD, BasicBlock, Imm, Op, Pred, Reg
+from qgpu_ptx.ir import ACCESSES, LOADS, WORD, BasicBlock, Imm, Op, Pred, Reg
 
 Item = Reg | Pred
 
@@ -92,5 +92,10 @@ def may_meet(first: Op, second: Op, *, same_base: bool = True) -> bool:
         return True
     if isinstance(a.b, Imm) and isinstance(b.b, Imm) and a.name != "and":
         distance = b.b.value - a.b.value & WORD
-        return distance < LOADS.get(first.name, 4) or -distance & WORD < LOADS.get(second.name, 4)
+        return distance < _width(first) or -distance & WORD < _width(second)
     return True
+
+
+def _width(op: Op) -> int:
+    """Bytes that an access reads or may write."""
+    return ACCESSES[op.name].size if op.name in LOADS else 4

@@ -240,12 +240,20 @@ class IrBuilder:
         where = Address("add", address, Imm(offset & WORD))
         self.emit(Op("st", None, b=data, pred=guard, address=where, space=space))
 
-    def load_exclusive(self, address: Value, space: str = "") -> Reg:
+    def store_part(self, address: Value, data: Value, size: int, space: str = "") -> Reg:
+        """Stores one or two bytes where lanes make whole words; elsewhere the result is 1."""
+        dst = self.register()
+        name = "stb" if size == 1 else "sth"
+        self.emit(Op(name, dst, b=data, address=Address("add", address, ZERO), space=space))
+        return dst
+
+    def load_exclusive(self, address: Value, space: str = "", size: int = 4) -> Reg:
         """Starts an atomic step with an `ldx`; `begin_store` and `finish_exclusive` complete it."""
         load = self.label("atomic")
         self.place(load)
         dst = self.register()
-        self.emit(Op("ldx", dst, address=Address("add", address, ZERO), space=space))
+        name = {1: "ldxb", 2: "ldxh", 4: "ldx"}[size]
+        self.emit(Op(name, dst, address=Address("add", address, ZERO), space=space))
         return dst
 
     def begin_store(self) -> None:

@@ -103,7 +103,8 @@ def _lane(
     enable = control.where(lambda u: u.result == "sum")
     for k in range(GROUPS):
         value = groups.sums[k] + (carry[k - 1] if k else subtract)
-        sum_bits(n, f"adder/bits[{k}]", value, enable, nets[NIBBLE * k : NIBBLE * (k + 1)])
+        outs = nets[NIBBLE * k : NIBBLE * (k + 1)]
+        sum_bits(n, f"adder/bits[{k}]", value, carry[k], enable, outs)
     kinds = {u.flag for u in control.rows()}
     choose_a, choose_b = n.net("choose_a"), n.net("choose_b")
     if kinds & {"eq", "ltu", "lts"}:

@@ -7,13 +7,22 @@ from dataclasses import dataclass
 
 from qgpu_isa import INSTRUCTIONS, TokenClass
 from qgpu_isa.machine_config import WORD_BITS, MachineConfig
-from qgpu_isa.units import LoadStore
 
 from qgpu_circuit.gates import any_of, match, relu, step_neurons
 from qgpu_circuit.netlist import Lin, Neuron, Urgency, lin, number, total
 from qgpu_circuit.signals import Machine
 from qgpu_circuit.units.front_end import FrontEnd
 from qgpu_circuit.units.operands import Word
+from qgpu_circuit.units.store_parts import (
+    WORD_BYTES,
+    Distances,
+    control_row,
+    find_joins,
+    join_lanes,
+    left_to_do,
+    merge_parts,
+    part_stores,
+)
 
 ONE = Lin.of(1)
 BYTE_BITS = 2
@@ -64,7 +73,9 @@ def build_load_store(
     with n.urgent(Urgency.EARLY):
         faults = _faults(m, ops, address, active)
     word = [address[i][BYTE_BITS : BYTE_BITS + config.address_bits] for i in lanes]
-    lose, led = _conflicts(m, word, active, where("exclusive"))
+    lose, led, apart = _conflicts(m, word, active, where("exclusive"))
+    joins = find_joins(ops, config.lanes)
+    done = [join_lanes(n, join, address, active, led[join.first], apart) for join in joins]
     banks = [
         [relu(n, f"bank[{i}][{b}]", match(word[i][: config.lane_bits], b)) for b in lanes]
         for i in lanes
@@ -78,7 +89,10 @@ def build_load_store(
         [relu(n, f"take[{i}][{b}]", active[i] + banks[i][b] + loads - 2 - lose[i]) for b in lanes]
         for i in lanes
     ]
-    read = _banks(m, front, word, data, lead, where("store"))
+    stores = [[total(ops[name] for name in ops if _stores_words(name))] for _ in lanes]
+    for join, whole in zip(joins, done, strict=True):
+        stores[join.first].append(whole)
+    read = _banks(m, front, word, merge_parts(n, joins, data), lead, stores)
     words = []
     for i in lanes:
         nets = [n.net(f"loaded[{i}][{j}]") for j in range(WORD_BITS)]
@@ -91,14 +105,14 @@ def build_load_store(
             ],
         )
         words.append([lin(net) for net in nets])
+        n.add(f"left[{i}]", left_to_do(i, nets[0], joins, active[i], done, part_stores(ops)))
     mask = [relu(n, f"mask[{i}]", front.mask[i] - lose[i]) for i in lanes]
     return MemoryResult(words, mask, *faults)
 
 
-def _size(name: str) -> int:
-    unit = INSTRUCTIONS[name].unit
-    assert isinstance(unit, LoadStore)
-    return unit.size
+def _stores_words(name: str) -> bool:
+    unit = control_row(name)
+    return unit.store and unit.size == WORD_BYTES
 
 
 def _faults(
@@ -109,7 +123,9 @@ def _faults(
     Weights make one threshold of three cases: a word needs both low bits 0, a half the lowest.
     """
     n = m.netlist
-    byte, half = (total(op for name, op in ops.items() if _size(name) == s) for s in (1, 2))
+    byte, half = (
+        total(op for name, op in ops.items() if control_row(name).size == s) for s in (1, 2)
+    )
     beyond, skew = n.net("out_of_range"), n.net("misaligned")
     for i, word in enumerate(address):
         off = (active[i] - 1) * 2 * WORD_BITS
@@ -136,10 +152,14 @@ def _beyond(m: Machine, address: Word, lane: int) -> Lin:
 
 def _conflicts(
     m: Machine, word: list[Word], active: list[Lin], exclusive: Lin
-) -> tuple[list[Lin], list[Lin]]:
-    """Per lane: how many lower lanes it loses its bank to, and how many share its bank."""
+) -> tuple[list[Lin], list[Lin], Distances]:
+    """Per lane: how many lower lanes it loses its bank to, and how many share its bank.
+
+    Also, for every two lanes, a number that is 0 where they address the same word.
+    """
     n, config = m.netlist, m.config
     lose, led = [], []
+    apart: Distances = {}
     for j in range(config.lanes):
         lost, shared = n.net(f"lose[{j}]"), n.net(f"led[{j}]")
         neurons: list[Neuron] = []
@@ -148,13 +168,14 @@ def _conflicts(
             row = _distance(
                 m, f"row_distance[{i},{j}]", word[i], word[j], config.lane_bits, len(word[i])
             )
+            apart[i, j] = bank + row
             both = (active[i] + active[j] - 2) * 64 - bank * 64
             neurons += step_neurons(lost, row + exclusive + both)
             neurons.append(Neuron(active[i] + active[j] - 1 - bank, ONE, ((shared, 1.0),)))
         n.add(f"arbitrate[{j}]", neurons)
         lose.append(lin(lost))
         led.append(lin(shared))
-    return lose, led
+    return lose, led, apart
 
 
 def _distance(m: Machine, name: str, x: Word, y: Word, low: int, high: int) -> Lin:
@@ -181,10 +202,11 @@ def _banks(
     word: list[Word],
     data: list[Word],
     lead: list[list[Lin]],
-    store: Lin,
+    stores: list[list[Lin]],
 ) -> list[list[Lin]]:
     """Routes addresses and data to the banks; returns the words they read, as sign codes.
 
+    `stores` are, per lane, what lets its word be written where the lane leads its bank.
     Host records write through the same port: their address stands in the record's lead.
     """
     n, config = m.netlist, m.config
@@ -215,7 +237,7 @@ def _banks(
             for g in range(groups):
                 hits = [match(row[row_bits:], g) for _, row, _ in sources]
                 at = [go + hit - 1 for (go, _, _), hit in zip(sources, hits, strict=True)]
-                writes = [*(gate + store - 1 for gate in at[:-1]), at[-1]]
+                writes = [at[i] + store - 1 for i in lanes for store in stores[i]] + [at[-1]]
                 m.memory(
                     f"rows[{g}]",
                     value,

@@ -56,3 +56,15 @@ def exths(a: int, b: int, flag: bool) -> int:
 def ctz(a: int, b: int, flag: bool) -> int:
     """Number of zeros behind the lowest one of a; 32 for 0."""
     return (a & -a).bit_length() - 1 if a else 32
+
+
+@instruction(opcode=31, slots=A1, unit=Alu(result="clear_byte"))
+def clrb(a: int, b: int, flag: bool) -> int:
+    """a with the byte at byte address b (modulo 4) cleared."""
+    return a & ~(0xFF << 8 * (b & 3))
+
+
+@instruction(opcode=15, slots=A1, unit=Alu(result="clear_half"))
+def clrh(a: int, b: int, flag: bool) -> int:
+    """a with the half at byte address b (0 or 2, modulo 4) cleared."""
+    return a & ~(0xFFFF << 8 * (b & 2))

@@ -40,3 +40,27 @@ def ldb(a: int, b: int, flag: bool) -> int:
 def ldh(a: int, b: int, flag: bool) -> int:
     """Loads the word that holds the addressed 16 bits."""
     return a
+
+
+@instruction(opcode=6, slots=MEM, unit=LoadStore(load=True, exclusive=True, size=1))
+def ldxb(a: int, b: int, flag: bool) -> int:
+    """`ldx` of the word that holds the addressed byte."""
+    return a
+
+
+@instruction(opcode=7, slots=MEM, unit=LoadStore(load=True, exclusive=True, size=2))
+def ldxh(a: int, b: int, flag: bool) -> int:
+    """`ldx` of the word that holds the addressed 16 bits."""
+    return a
+
+
+@instruction(opcode=8, slots=MEM, unit=LoadStore(store=True, size=1))
+def stb(a: int, b: int, flag: bool) -> int:
+    """Stores bytes where 4 lanes make a word (see Memory); the result is 1 in all other lanes."""
+    return b
+
+
+@instruction(opcode=9, slots=MEM, unit=LoadStore(store=True, size=2))
+def sth(a: int, b: int, flag: bool) -> int:
+    """Stores halves where 2 lanes make a word (see Memory); the result is 1 in all other lanes."""
+    return b

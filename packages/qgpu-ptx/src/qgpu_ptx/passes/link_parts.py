@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from qgpu_ptx.flow_graph import single_assignments
-from qgpu_ptx.ir import LOADS, ZERO, Address, Function, Imm, Op, Pred, Reg, Special, Value
+from qgpu_ptx.ir import ACCESSES, ZERO, Address, Function, Imm, Op, Pred, Reg, Special, Value
 
 
 def link_parts(function: Function) -> Function:
@@ -19,22 +19,28 @@ def link_parts(function: Function) -> Function:
     blocks = []
     for block in function.blocks:
         ops: list[Op] = []
+        last: Value = ZERO
         for op in block.ops:
             address, dst = op.address, op.dst
-            if address is not None and dst is not None and LOADS.get(op.name, 4) < 4:
+            if address is not None and dst is not None and _loads_part(op):
                 place = address.a
                 if (address.name, address.b) != ("add", ZERO) or not _lasts(place, single):
                     place = Reg(fresh)
                     fresh += 1
                     ops.append(Op(address.name, place, address.a, address.b, origin=op.origin))
                     op = replace(op, address=Address("add", place, ZERO))
-                places[dst] = place
+                places[dst] = last = place
             elif op.b is Special.PLACE:
-                assert isinstance(op.a, Reg)
-                op = replace(op, b=places[op.a])
+                named = places.get(op.a) if isinstance(op.a, Reg) else None
+                op = replace(op, b=last if named is None else named)
             ops.append(op)
         blocks.append(replace(block, ops=tuple(ops)))
     return replace(function, blocks=tuple(blocks))
+
+
+def _loads_part(op: Op) -> bool:
+    unit = ACCESSES[op.name]
+    return unit.load and unit.size < 4
 
 
 def _lasts(place: Value, single: dict[Reg | Pred, Op]) -> bool:
