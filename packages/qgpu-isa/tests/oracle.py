@@ -43,9 +43,9 @@ def part(word: int, kind: type, index: int) -> int:
     return c(int(np.array([word], "<u4").view(kind)[index]))
 
 
-def cleared(word: int, kind: type, index: int) -> int:
-    """The word with an element of its bytes or halves set to 0."""
-    parts = np.array([word], "<u4").view(kind)
+def cleared(word: int, index: int) -> int:
+    """The word with one of its bytes set to 0."""
+    parts = np.array([word], "<u4").view(np.uint8)
     parts[index] = 0
     return int(parts.view("<u4")[0])
 
@@ -88,8 +88,8 @@ ORACLE: dict[str, Callable[[int, int, bool], int]] = {
     "stb": lambda a, b, f: b,
     "sth": lambda a, b, f: b,
     "shlb": lambda a, b, f: c(a * 256 ** (b % 4)),
-    "clrb": lambda a, b, f: cleared(a, np.uint8, b % 4),
-    "clrh": lambda a, b, f: cleared(a, np.uint16, b % 4 // 2),
+    "clrb": lambda a, b, f: cleared(a, b % 4),
+    "ballot": lambda a, b, f: int(np.where(f, 1, 0)),
     "popc": lambda a, b, f: int(np.unpackbits(u(a).reshape(1).view(np.uint8)).sum()),
     "clz": lambda a, b, f: next((i for i in range(32) if a & 1 << 31 - i), 32),
     "ctz": lambda a, b, f: next((i for i in range(32) if a & 1 << i), 32),

@@ -180,6 +180,29 @@ def test_exclusive_loads_make_updates_atomic(config, threads: int) -> None:
     assert register(machine, 3)[:threads] == before
 
 
+def test_a_ballot_counts_the_lanes_that_execute() -> None:
+    machine, _ = run(
+        SMALL,
+        """
+        block 0:
+          A1 setne tid, #1 -> p0
+          branch 1
+        block 1:
+          A1 ballot p0 -> r1
+          branch 2
+        block 2:
+          A0 lea3 tid, zero
+          MEM ld
+          A1 ballot pt -> r2
+          branch exit
+        """,
+        threads=4,
+    )
+    assert register(machine, 1)[:4] == [0b1101] * 4
+    # Words 0 2 4 6 lie in banks 0 2 0 2: the last two lanes come again alone.
+    assert register(machine, 2)[:4] == [0b0011, 0b0011, 0b1100, 0b1100]
+
+
 def test_bytes_and_halves_come_out_of_their_word() -> None:
     machine, _ = run(
         SMALL,

@@ -187,10 +187,10 @@ def isa_markdown() -> str:
         ]
     parts += [
         "## Predicates\n",
-        "The predicate operand of `sel` and `setp` selects. For every other instruction it is a\n"
-        "guard: where it does not hold, the destination keeps its value and MEM does not access\n"
-        "memory. Forwarded results of the arithmetic slots are not guarded; the result of MEM is\n"
-        "0 in lanes that did not load (and that `stb` and `sth` stored for).\n",
+        "The predicate operand of `sel`, `setp` and `ballot` selects. For every other instruction\n"
+        "it is a guard: where it does not hold, the destination keeps its value and MEM does not\n"
+        "access memory. Forwarded results of the arithmetic slots are not guarded; the result of\n"
+        "MEM is 0 in lanes that did not load (and that `stb` and `sth` stored for).\n",
         "## Memory\n",
         "Addresses are bytes; words are 32 bits and aligned. Global memory begins at 0, shared\n"
         "memory at the profile's shared base. The bank of a word is its number modulo the lanes.\n"

@@ -79,7 +79,7 @@ class SlotMaker:
         dst, index = DstKind.NONE, 0
         if rng.random() < self.live:
             dst, index = self.destination(predicate=instruction.is_compare and rng.random() < 0.6)
-        selects = instruction.name in ("sel", "setp")
+        selects = instruction.name in ("sel", "setp", "ballot")
         guarded = rng.random() < (0.9 if selects else 0.2)
         return canonical_slot(
             SlotCode(

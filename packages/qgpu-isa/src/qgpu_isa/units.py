@@ -11,7 +11,7 @@ from typing import Literal
 
 AluResult = (
     Literal["sum", "and", "or", "xor", "choose", "flag"]
-    | Literal["ones", "leading", "trailing", "reverse", "byte", "half", "clear_byte", "clear_half"]
+    | Literal["ones", "leading", "trailing", "reverse", "byte", "half", "clear_byte", "ballot"]
 )
 AluFlag = Literal["none", "eq", "ltu", "lts", "pred", "forward"]
 
@@ -22,9 +22,10 @@ class Alu:
 
     Attributes:
         result: which of the unit's outputs is the result; `choose` is `a` where the flag holds
-            and `b` elsewhere, `flag` is the flag as 0 or 1; `ones`, `leading`,
-            `trailing` (zeros) and `reverse` look at the bits of `a` alone, `byte` and `half` take
-            the part of `a` at byte address `b`, `clear_byte` and `clear_half` all but that part.
+            and `b` elsewhere, `flag` is the flag as 0 or 1; `ones`, `leading`, `trailing` (zeros)
+            and `reverse` look at the bits of `a` alone; `byte` and `half` take the part of `a` at
+            byte address `b`, `clear_byte` all but that byte; `ballot` has the flags of all lanes
+            that execute the block, as bits of one word.
         subtract: the adder computes `a - b` (needed by `sub` and every comparison).
         flag: where the flag comes from: a comparison of a with b, the slot's predicate operand,
             or the flag of slot A1.

@@ -34,6 +34,7 @@ def find_dependences(block: BasicBlock) -> Dependences:
     last_write: dict[Item, int] = {}
     last_reads: dict[Item, list[int]] = {}
     memory: list[int] = []
+    ballots: list[int] = []
     for index, op in enumerate(block.ops):
         for item in set(op.uses()):
             _read(result, last_write, last_reads, item, index)
@@ -45,7 +46,12 @@ def find_dependences(block: BasicBlock) -> Dependences:
                 result.apart.add((last_write[op.dst], index))
             last_write[op.dst] = index
             last_reads[op.dst] = []
+        if op.name == "ballot":
+            # Lanes that lose a bank would be missing.
+            result.apart |= {(other, index) for other in memory}
+            ballots.append(index)
         if op.is_memory:
+            result.apart |= {(other, index) for other in ballots}
             for other in memory:
                 base = op.address.a if op.address is not None else None
                 same_base = not isinstance(base, Reg) or last_write.get(base, -1) < other

@@ -114,8 +114,8 @@ class Address:
 class Op:
     """One machine operation.
 
-    `pred` selects (`sel`, `setp`) or guards: where a guard does not hold, `dst` keeps its value
-    and memory is not accessed. Memory operations have an `address`, and stores their data in `b`.
+    `pred` selects (`sel`, `setp`, `ballot`) or guards: where a guard does not hold, `dst` keeps its
+    value and memory is not accessed. Memory operations have an `address`, stores their data in `b`.
     `space` is the PTX state space of a memory operation ("" if it may be any).
     """
 
@@ -140,7 +140,7 @@ class Op:
     @property
     def selects(self) -> bool:
         """Whether `pred` selects rather than guards."""
-        return self.name in ("sel", "setp")
+        return self.name in ("sel", "setp", "ballot")
 
     @property
     def guard(self) -> PredUse | None:
@@ -148,7 +148,7 @@ class Op:
 
     @property
     def reads_a(self) -> bool:
-        return self.address is None and self.name != "setp"
+        return self.address is None and self.name not in ("setp", "ballot")
 
     @property
     def reads_b(self) -> bool:

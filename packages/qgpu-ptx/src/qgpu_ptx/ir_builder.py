@@ -176,6 +176,14 @@ class IrBuilder:
         self.emit(Op("sel", dst, a, b, condition))
         return dst
 
+    def ballot(self, condition: Condition) -> Value:
+        """Bits of the lanes of this pass for which the condition holds."""
+        if condition is False:
+            return ZERO
+        dst = self.register()
+        self.emit(Op("ballot", dst, pred=None if condition is True else condition))
+        return dst
+
     def nonzero(self, word: Value) -> Condition:
         """Whether a word differs from 0."""
         return self.compare("setne", word, 0)

@@ -43,7 +43,7 @@ def _problem(op: Op) -> str | None:
         return "the result goes nowhere"
     if isinstance(op.dst, Pred) and op.name not in (*COMPARES, "setp"):
         return "only comparisons set predicates"
-    if op.selects and op.pred is None:
+    if op.selects and op.pred is None and op.name != "ballot":
         return "nothing to select by"
     for value in op.values():
         if isinstance(value, Imm) and not 0 <= value.value < 1 << 32:

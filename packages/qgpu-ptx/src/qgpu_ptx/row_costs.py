@@ -91,6 +91,8 @@ def _row(op: Op, rows: dict[Reg, Row], threads: int) -> Row:
             _value(v, rows, threads).uniform for v in (op.address.a, op.address.b)
         )
         return Row(TOP, 0) if uniform and op.name in LOADS else UNKNOWN
+    if op.name == "ballot":
+        return Row(TOP, 0)
     a, b = _value(op.a, rows, threads), _value(op.b, rows, threads)
     match op.name:
         case "mov":

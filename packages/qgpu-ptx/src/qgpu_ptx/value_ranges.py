@@ -44,7 +44,7 @@ class ValueRanges:
     def _result(self, op: Op) -> Range:
         if op.name in COMPARES or op.name == "setp":
             return 0, 1
-        if op.is_memory:
+        if op.is_memory or op.name == "ballot":
             return ANY
         (a, b), (c, d) = self.of(op.a), self.of(op.b)
         match op.name:

@@ -57,13 +57,19 @@ def build_alu(
     b: list[Word],
     pred: list[Lin] | None,
     forwarded: list[Lin] | None,
+    mask: list[Lin],
 ) -> AluResult:
     """One ALU over all lanes.
 
     Args:
+        mask: lanes that execute the block, as far as it is known before the slot.
         pred: predicate operand per lane, where the slot has instructions that select by it.
         forwarded: flags of slot A1, where the slot can select by them.
     """
+    votes = []
+    ballot = control.where(lambda u: u.result == "ballot")
+    if ballot.terms and pred:
+        votes = [holds + on + ballot - 2 for holds, on in zip(pred, mask, strict=True)]
     words, flags = [], []
     for lane in range(m.config.lanes):
         with m.netlist.scope(f"lane{lane}"):
@@ -74,6 +80,7 @@ def build_alu(
                 b[lane],
                 pred[lane] if pred else None,
                 forwarded[lane] if forwarded else None,
+                votes,
             )
         words.append(word)
         flags.append(flag)
@@ -81,7 +88,13 @@ def build_alu(
 
 
 def _lane(
-    m: Machine, control: AluControl, a: Word, b: Word, pred: Lin | None, forwarded: Lin | None
+    m: Machine,
+    control: AluControl,
+    a: Word,
+    b: Word,
+    pred: Lin | None,
+    forwarded: Lin | None,
+    votes: list[Lin],
 ) -> tuple[Word, Lin]:
     n = m.netlist
     nets = [n.net(f"result[{i}]") for i in range(WORD_BITS)]
@@ -89,6 +102,8 @@ def _lane(
     _logic(m, control, a, b, nets)
     for name, neurons in count_and_pick(control.where, a, b, nets).items():
         n.add(name, neurons)
+    if votes:
+        n.add("ballot", [Neuron(vote, ONE, ((nets[i], 1.0),)) for i, vote in enumerate(votes)])
     shapes = sorted({(u.shift_a, u.subtract) for u in control.rows() if _adds(u)})
     variants = [
         (

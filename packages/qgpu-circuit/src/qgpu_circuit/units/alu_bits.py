@@ -45,9 +45,9 @@ def count_and_pick(
         if picks.terms:
             extends = where(lambda u, r=result: u.result == r and u.extend)  # type: ignore[misc]
             groups[result] = _pick(picks, extends, bits, a, b, nets)
-        clears = where(lambda u, r=result: u.result == f"clear_{r}")  # type: ignore[misc]
-        if clears.terms:
-            groups[f"clear_{result}"] = _clear(clears, bits, a, b, nets)
+    clears = where(lambda u: u.result == "clear_byte")
+    if clears.terms:
+        groups["clear"] = _clear(clears, a, b, nets)
     return groups
 
 
@@ -63,22 +63,14 @@ def _leading_zeros(enable: Lin, a: Sequence[Lin], nets: Sequence[NetId]) -> list
     return neurons
 
 
-def _clear(
-    enable: Lin, bits: int, a: Sequence[Lin], b: Sequence[Lin], nets: Sequence[NetId]
-) -> list[Neuron]:
-    """All of `a`, less the part that `b` names."""
-    number = _part_number(bits, b)
+def _clear(enable: Lin, a: Sequence[Lin], b: Sequence[Lin], nets: Sequence[NetId]) -> list[Neuron]:
+    """All of `a`, less the byte that `b` names."""
     neurons = []
     for i, net in enumerate(nets):
         neurons.append(Neuron(a[i] + enable - 1, ONE, ((net, 1.0),)))
-        chosen = match(number, i // bits)
+        chosen = match(b[:BYTE_ADDRESS_BITS], i // 8)
         neurons.append(Neuron(a[i] + enable + chosen - 2, ONE, ((net, -1.0),)))
     return neurons
-
-
-def _part_number(bits: int, b: Sequence[Lin]) -> Sequence[Lin]:
-    """The bits of a byte address that number the parts of a word."""
-    return b[(bits // 8).bit_length() - 1 : BYTE_ADDRESS_BITS]
 
 
 def _pick(
@@ -90,7 +82,7 @@ def _pick(
     nets: Sequence[NetId],
 ) -> list[Neuron]:
     """One neuron for each bit of `a`, gated by its part's number in the low bits of `b`."""
-    number = _part_number(bits, b)
+    number = b[(bits // 8).bit_length() - 1 : BYTE_ADDRESS_BITS]
     neurons = []
     for part in range(WORD_BITS // bits):
         chosen = match(number, part)

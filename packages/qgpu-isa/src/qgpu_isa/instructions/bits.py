@@ -64,7 +64,7 @@ def clrb(a: int, b: int, flag: bool) -> int:
     return a & ~(0xFF << 8 * (b & 3))
 
 
-@instruction(opcode=15, slots=A1, unit=Alu(result="clear_half"))
-def clrh(a: int, b: int, flag: bool) -> int:
-    """a with the half at byte address b (0 or 2, modulo 4) cleared."""
-    return a & ~(0xFFFF << 8 * (b & 2))
+@instruction(opcode=15, slots=A1, unit=Alu(result="ballot", flag="pred"))
+def ballot(a: int, b: int, flag: bool) -> int:
+    """In every lane: bit i is 1 where lane i executes the block and its predicate operand holds."""
+    return int(flag)

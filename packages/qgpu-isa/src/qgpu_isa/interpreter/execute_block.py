@@ -105,6 +105,9 @@ def execute_block(state: State, block: Block, index: int, g: int, mask: int) -> 
         results[slot] = [
             instruction.semantics(a[i], b[i], bool(select >> i & 1)) for i in range(config.lanes)
         ]
+        if isinstance(unit, Alu) and unit.result == "ballot":
+            votes = sum(bit << i for i, bit in enumerate(results[slot]) if out.mask >> i & 1)
+            results[slot] = [votes] * config.lanes
         if instruction.is_compare:
             flags[slot] = sum(v << i for i, v in enumerate(results[slot]))
     if out.fault is None:

@@ -7,7 +7,7 @@ from qgpu_ptx.expansions.arithmetic import check_count
 from qgpu_ptx.expansions.conversion import pack, unpack
 from qgpu_ptx.expansions.registry import Modifiers, expansion
 from qgpu_ptx.instruction_context import InstructionContext, Words
-from qgpu_ptx.ir import WORD, Imm, Reg, Special, Value
+from qgpu_ptx.ir import WORD, ZERO, Imm, Reg, Special, Value
 from qgpu_ptx.lowering_symbols import ParameterBlock
 from qgpu_ptx.ptx_interpreter.scalar_types import SCALAR_TYPES, ScalarType
 
@@ -145,8 +145,9 @@ def _store_part(c: InstructionContext, address: Value, value: Value, size: int, 
     after = None
     if WORD_BYTES // size <= c.kernel.config.lanes:
         after = b.skip_unless(b.nonzero(b.store_part(address, value, size, space)))
+    holes = b.not_(b.op("shlb", Imm(0xFFFF), address)) if size == 2 else ZERO
     old = b.load_exclusive(address, space, size)
-    kept = b.op("clrb" if size == 1 else "clrh", old, Special.PLACE)
+    kept = b.op("clrb", old, Special.PLACE) if size == 1 else b.and_(old, holes)
     merged = b.or_(kept, b.op("shlb", value, Special.PLACE))
     b.begin_store()
     b.store(b.and_(address, WORD - 3), merged, 0, space)

@@ -67,18 +67,17 @@ class WarpExchange:
     def any(self, condition: Condition) -> Condition:
         """Whether the condition holds for any thread that takes part."""
         b = self.b
+        if self.single_pass:
+            return b.nonzero(b.ballot(condition))
         mine = self._pass_word()
         if condition is True:
             b.store(mine, Imm(1), space="shared")
         elif condition is not False:
             # Lanes of a pass store the same word: one is enough.
             b.store(mine, Imm(1), space="shared", guard=condition)
-        if self.single_pass:
-            result: Value = b.load(mine, space="shared")
-        else:
-            self.barrier()
-            result = self._combine_passes(lambda total, word, lane: b.or_(total, word))
-            self.barrier()
+        self.barrier()
+        result = self._combine_passes(lambda total, word, lane: b.or_(total, word))
+        self.barrier()
         b.store(mine, ZERO, space="shared")
         return b.nonzero(result)
 
@@ -130,9 +129,17 @@ class WarpExchange:
     def ballot(self, condition: Condition) -> Value:
         """Bits of the threads (of the warp) for which the condition holds."""
         b = self.b
-        lanes = self._lanes
+        votes = b.ballot(condition)
+        if self.single_pass:
+            return votes
+        first = b.sub(thread(self.kernel), self.group_start())
+        # The first lane of the pass among the warp's threads.
+        votes = b.shl(votes, b.and_(first, WORD - (self._lanes - 1)))
+        return self._gather_passes(votes, lambda total, word, lane: b.or_(total, word))
 
-        def combine(total: Value, word: Value, lane: int) -> Value:
-            return b.or_(total, b.shl(word, lane if lane >= 0 else lanes * (-1 - lane)))
-
-        return self.gather(b.word(condition), combine)
+    def count(self, condition: Condition) -> Value:
+        """The number of threads that take part for which the condition holds."""
+        votes = self.b.op("popc", self.b.ballot(condition))
+        if self.single_pass:
+            return votes
+        return self._gather_passes(votes, lambda total, word, lane: self.b.add(total, word))

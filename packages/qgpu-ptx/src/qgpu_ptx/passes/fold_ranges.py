@@ -34,7 +34,7 @@ def _fold(op: Op, ranges: ValueRanges) -> Op:
 
 def _unchanged(op: Op, ranges: ValueRanges) -> Value | None:
     """The operand or constant that an operation always gives."""
-    if op.is_memory or op.name in ("mov", "sel", "setp"):
+    if op.is_memory or op.name in ("mov", "sel", "setp", "ballot"):
         return None
     low, high = ranges.of(op.a)
     if isinstance(op.b, Imm):
