@@ -101,11 +101,11 @@ class WarpExchange:
             return total
         return self._gather_passes(total, combine)
 
-    def _gather_passes(self, part: Value, combine: Combine) -> Value:
+    def _gather_passes(self, part: Value, combine: Combine, *, reverse: bool = False) -> Value:
         mine = self._pass_word()
         self.b.store(mine, part, space="shared")
         self.barrier()
-        total = self._combine_passes(combine)
+        total = self._combine_passes(combine, reverse=reverse)
         self.barrier()
         self.b.store(mine, ZERO, space="shared")
         return total
@@ -118,11 +118,11 @@ class WarpExchange:
     def _pass_area(self) -> int:
         return self.area("passes", -(-self._threads // self._lanes))
 
-    def _combine_passes(self, combine: Combine) -> Value:
+    def _combine_passes(self, combine: Combine, *, reverse: bool = False) -> Value:
         first = self.b.shr(self.group_start(), self._lanes.bit_length() - 1)
         start = self.b.add(self.b.shl(first, 2), self._pass_area())
         total: Value = ZERO
-        for index in range(self.passes):
+        for index in sorted(range(self.passes), reverse=reverse):
             total = combine(total, self.b.load(start, 4 * index, "shared"), -1 - index)
         return total
 
@@ -132,10 +132,12 @@ class WarpExchange:
         votes = b.ballot(condition)
         if self.single_pass:
             return votes
-        first = b.sub(thread(self.kernel), self.group_start())
-        # The first lane of the pass among the warp's threads.
-        votes = b.shl(votes, b.and_(first, WORD - (self._lanes - 1)))
-        return self._gather_passes(votes, lambda total, word, lane: b.or_(total, word))
+        # The last pass comes first, so that most sums are small and fit short records.
+        return self._gather_passes(
+            votes,
+            lambda total, word, lane: b.or_(b.shl(total, self._lanes), word),
+            reverse=True,
+        )
 
     def count(self, condition: Condition) -> Value:
         """The number of threads that take part for which the condition holds."""
