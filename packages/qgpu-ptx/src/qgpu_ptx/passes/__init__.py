@@ -18,6 +18,7 @@ from qgpu_ptx.passes.rename_locals import rename_locals
 from qgpu_ptx.passes.separate_exchanges import separate_exchanges
 from qgpu_ptx.passes.share_common import share_common
 from qgpu_ptx.passes.simplify_flow import simplify_flow
+from qgpu_ptx.passes.sink_values import sink_values
 from qgpu_ptx.passes.split_pointers import split_pointers
 
 
@@ -52,6 +53,7 @@ PIPELINE = (
     _plain("dead-2", remove_dead),
     _plain("hoist", hoist_setup),
     _plain("flow-3", simplify_flow),
+    Pass("sink", sink_values),
     _plain("coalesce", coalesce),
     _plain("locals-2", rename_locals),
 )
