@@ -80,7 +80,7 @@ def _adder(n: Netlist, x: list[Lin]) -> list[Lin]:
     nets = [n.net(f"sum[{i}]") for i in range(32)]
     for k in range(8):
         value = groups.sums[k] + (carry[k - 1] if k else carry_in)
-        sum_bits(n, f"bits[{k}]", value, 1, nets[4 * k : 4 * k + 4])
+        sum_bits(n, f"bits[{k}]", value, carry[k], 1, nets[4 * k : 4 * k + 4])
     return [*(lin(net) for net in nets), carry[-1]]
 
 

@@ -63,7 +63,7 @@ def operand_pairs(name: str) -> list[tuple[int, int]]:
 
 def compute_block(instruction: Instruction, slot: Slot, a: int, b: int, following: int) -> Block:
     """Register 1 = a op b; both come from immediates: a through A0, b from a load's place."""
-    flag = Predicate(0) if instruction.name in ("sel", "setp") else Predicate()
+    flag = Predicate(0) if instruction.name in ("sel", "setp", "ballot") else Predicate()
     slots = {
         slot: SlotCode(
             instruction.name,

@@ -38,6 +38,18 @@ def top(a: np.integer, b: np.integer, kind: type) -> int:
     return c(int((kind(a) * kind(b)) >> kind(32)))
 
 
+def part(word: int, kind: type, index: int) -> int:
+    """An element of a word's bytes or halves, converted to a word as C does."""
+    return c(int(np.array([word], "<u4").view(kind)[index]))
+
+
+def cleared(word: int, index: int) -> int:
+    """The word with one of its bytes set to 0."""
+    parts = np.array([word], "<u4").view(np.uint8)
+    parts[index] = 0
+    return int(parts.view("<u4")[0])
+
+
 ORACLE: dict[str, Callable[[int, int, bool], int]] = {
     "add": lambda a, b, f: c(a + b),
     "sub": lambda a, b, f: c(a - b),
@@ -69,4 +81,21 @@ ORACLE: dict[str, Callable[[int, int, bool], int]] = {
     "ld": lambda a, b, f: a,
     "st": lambda a, b, f: b,
     "ldx": lambda a, b, f: a,
+    "ldb": lambda a, b, f: a,
+    "ldh": lambda a, b, f: a,
+    "ldxb": lambda a, b, f: a,
+    "ldxh": lambda a, b, f: a,
+    "stb": lambda a, b, f: b,
+    "sth": lambda a, b, f: b,
+    "shlb": lambda a, b, f: c(a * 256 ** (b % 4)),
+    "clrb": lambda a, b, f: cleared(a, b % 4),
+    "ballot": lambda a, b, f: int(np.where(f, 1, 0)),
+    "popc": lambda a, b, f: int(np.unpackbits(u(a).reshape(1).view(np.uint8)).sum()),
+    "clz": lambda a, b, f: next((i for i in range(32) if a & 1 << 31 - i), 32),
+    "ctz": lambda a, b, f: next((i for i in range(32) if a & 1 << i), 32),
+    "brev": lambda a, b, f: sum(1 << 31 - i for i in range(32) if a & 1 << i),
+    "extb": lambda a, b, f: part(a, np.uint8, b % 4),
+    "extbs": lambda a, b, f: part(a, np.int8, b % 4),
+    "exth": lambda a, b, f: part(a, np.uint16, b % 4 // 2),
+    "exths": lambda a, b, f: part(a, np.int16, b % 4 // 2),
 }

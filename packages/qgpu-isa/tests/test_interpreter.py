@@ -180,6 +180,86 @@ def test_exclusive_loads_make_updates_atomic(config, threads: int) -> None:
     assert register(machine, 3)[:threads] == before
 
 
+def test_a_ballot_counts_the_lanes_that_execute() -> None:
+    machine, _ = run(
+        SMALL,
+        """
+        block 0:
+          A1 setne tid, #1 -> p0
+          branch 1
+        block 1:
+          A1 ballot p0 -> r1
+          branch 2
+        block 2:
+          A0 lea3 tid, zero
+          MEM ld
+          A1 ballot pt -> r2
+          branch exit
+        """,
+        threads=4,
+    )
+    assert register(machine, 1)[:4] == [0b1101] * 4
+    # Words 0 2 4 6 lie in banks 0 2 0 2: the last two lanes come again alone.
+    assert register(machine, 2)[:4] == [0b0011, 0b0011, 0b1100, 0b1100]
+
+
+def test_bytes_and_halves_come_out_of_their_word() -> None:
+    machine, _ = run(
+        SMALL,
+        """
+        block 0:
+          A0 add tid, #1
+          MEM ldb -> r1
+          A1 extb MEM, A0 -> r2
+          branch 1
+        block 1:
+          A0 lea1 tid, #2
+          MEM ldh
+          A1 exths MEM, A0 -> r3
+          branch exit
+        """,
+        {0: 0x84838281, 1: 0x88878685, 2: 0x00000009},
+        threads=4,
+    )
+    assert register(machine, 1)[:4] == [0x84838281] * 3 + [0x88878685]
+    assert register(machine, 2)[:4] == [0x82, 0x83, 0x84, 0x85]
+    assert register(machine, 3)[:4] == [0xFFFF8483, 0xFFFF8685, 0xFFFF8887, 9]
+
+
+PARTS = """
+block 0:
+  A0 lea2 tid, zero
+  MEM ld -> r1
+  branch 1
+block 1:
+  A0 add r1, #256
+  MEM {} tid -> r3
+  branch exit
+"""
+
+
+@pytest.mark.parametrize(
+    ("name", "addresses", "left", "stored"),
+    [
+        ("stb", [0, 1, 2, 3, 4, 5, 6, 7], "00000000", {0: 0x03020100, 1: 0x07060504}),
+        ("stb", [4, 5, 6, 7, 0, 1, 2, 3], "00000000", {1: 0x03020100, 0: 0x07060504}),
+        ("stb", [1, 2, 3, 4, 5, 6, 7, 8], "11111111", {}),
+        ("stb", [0, 2, 1, 3, 4, 5, 6, 8], "11111111", {}),
+        ("stb", [0, 1, 2, 2, 0, 1, 2, 3], "11111111", {}),
+        ("stb", [0, 1, 2, 3, 0, 1, 2, 3], "00001111", {0: 0x03020100}),
+        ("sth", [0, 2, 4, 6, 2, 4, 12, 14], "00001100", {0: 0x10000, 1: 0x30002, 3: 0x70006}),
+        # The last two lanes lose the bank to the first two and come again alone.
+        ("sth", [0, 2, 6, 4, 8, 10, 32, 34], "00110000", {0: 0x10000, 2: 0x50004, 8: 0x70006}),
+    ],
+)
+def test_neighbouring_lanes_store_whole_words(
+    name: str, addresses: list[int], left: str, stored: dict[int, int]
+) -> None:
+    machine, _ = run(DEFAULT, PARTS.format(name), dict(enumerate(addresses)), threads=8)
+    assert "".join(map(str, register(machine, 3)[:8])) == left
+    assert words(machine, 64, 16) == [stored.get(i, 0) for i in range(16)]
+
+
 @pytest.mark.parametrize(
     ("slots", "cause"),
     [
@@ -187,6 +267,9 @@ def test_exclusive_loads_make_updates_atomic(config, threads: int) -> None:
         ("A0 add #510, zero\nMEM ld", 1),
         ("A0 add #514, zero\nMEM st r1", 0),
         ("A0 sub zero, #4\nMEM ldx", 0),
+        ("A0 add #512, zero\nMEM ldb", 0),
+        ("A0 add #509, zero\nMEM ldh", 1),
+        ("A0 add #509, zero\nMEM sth #1", 1),
     ],
 )
 def test_bad_addresses_fault(slots: str, cause: int) -> None:

@@ -160,63 +160,51 @@ block 2:
 
 block 3:
   A0   and     tid, r2
-  X    sar     tid, r6              -> r4
-  A2   setgeu  X, #0x20000001
+  X    shlb    zero, r6
   branch 4
 
 block 4:
-  branch !p2 ? 5 : 5
+  A0   add     #72, zero
+  MEM  ldx
+  branch !p2 ? exit : 5
 
 block 5:
-  A1   setne   r0, #0x1012a6
-  branch flag A1 ? 6 : wait warp 6
+  A0   lea2    #0x1000, tid
+  A2   seteq   #36, #36
+  branch 6
 
 block 6:
-  branch 7
+  branch !p2 ? 7 : 8
 
 block 7:
-  A0   add     #276, zero
-  MEM  ldx                                 @p1
-  A1   seteq   A0, MEM
-  A2   setp    p1
+  A1   seteq   ctaid, #7
+  X    mulhis  r1, r7
   branch 9
 
 block 8:
-  A0   add     #0, zero
-  MEM  st      r3
-  branch 10
+  A0   lea3    tid, #320
+  MEM  ld
+  A2   setne   MEM, #33             -> p2
+  branch 9
 
 block 9:
-  A0   add     #0, zero
-  MEM  ldx
-  A1   add     #-1, MEM             -> r3
-  branch 8
+  branch 10
 
 block 10:
-  A0   and     tid, #-4
-  MEM  ld
-  A1   and     zero, #1
-  A2   add     A1, #1               -> r3
-  branch 11
+  A0   lea2    tid, #392
+  MEM  ldxh
+  X    mullo   tid, MEM                    @!p2
+  A2   setltu  X, #0x4e2d3d
+  branch flag A2 ? 12 : 11
 
 block 11:
-  A2   setne   r1, #1024                   @!p2
-  branch wait warp 12
+  A1   ctz     #0x6652
+  X    mulhiu  #5, tid              -> r3  @p2
+  branch 12
 
 block 12:
-  A2   seteq   r3, r4
-  branch 13
-
-block 13:
-  A1   sub     r3, #1               -> r3
-  X    shr     #8, tid
-  A2   setne   A1, zero
-  branch flag A2 ? 11 : 14
-
-block 14:
-  A0   and     r4, #252             -> r6
-  MEM  ldx                          -> r4
-  A1   setgeu  #0, #0
-  X    sar     r1, r6
+  A1   extbs   ctaid, r1
+  X    shl     r1, r5
+  A2   setges  tid, r7              -> r3  @!p2
   branch exit
 """

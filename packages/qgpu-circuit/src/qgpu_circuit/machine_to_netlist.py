@@ -81,7 +81,7 @@ def machine_to_netlist(config: MachineConfig, shape: ModelShape) -> Machine:
                 results[slot] = build_multiplier(m, ops, a, b)
                 continue
             control = AluControl(decode_ops(m, slot, row))
-            alu = build_alu(m, control, a, b, preds[slot], flags.get(Slot.A1))
+            alu = build_alu(m, control, a, b, preds[slot], flags.get(Slot.A1), mask)
             results[slot], flags[slot] = alu.words, alu.flags
             selects[slot] = control.where(lambda u: u.flag == "pred")
     with n.scope("branch"), n.urgent(Urgency.LAST):

@@ -46,7 +46,8 @@ def operand_use(name: str) -> OperandUse:
     if isinstance(unit, Alu) and unit.flag == "pred":
         chooses = unit.result == "choose"
         return OperandUse(a=chooses, b=chooses, selector=True)
-    return OperandUse(a=True, b=True, selector=False)
+    reads_b = unit.reads_b if isinstance(unit, Alu) else True
+    return OperandUse(a=True, b=reads_b, selector=False)
 
 
 def canonical_slot(code: SlotCode) -> SlotCode:

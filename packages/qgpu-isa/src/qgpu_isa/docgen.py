@@ -187,16 +187,22 @@ def isa_markdown() -> str:
         ]
     parts += [
         "## Predicates\n",
-        "The predicate operand of `sel` and `setp` selects. For every other instruction it is a\n"
-        "guard: where it does not hold, the destination keeps its value and MEM does not access\n"
-        "memory. Forwarded results of the arithmetic slots are not guarded; the result of MEM is\n"
-        "0 in lanes that did not load.\n",
+        "The predicate operand of `sel`, `setp` and `ballot` selects. For every other instruction\n"
+        "it is a guard: where it does not hold, the destination keeps its value and MEM does not\n"
+        "access memory. Forwarded results of the arithmetic slots are not guarded; the result of\n"
+        "MEM is 0 in lanes that did not load (and that `stb` and `sth` stored for).\n",
         "## Memory\n",
         "Addresses are bytes; words are 32 bits and aligned. Global memory begins at 0, shared\n"
         "memory at the profile's shared base. The bank of a word is its number modulo the lanes.\n"
         "A lane whose bank is taken by a lower lane for another word loses: the whole block is\n"
         "not executed for it, and it runs the block again. For `ldx` a lane loses also to a lower\n"
-        "lane with the same word. Of lanes that store to one word, the lowest one's value stays.\n",
+        "lane with the same word. Of lanes that store to one word, the lowest one's value stays.\n"
+        "\n"
+        "`stb` and `sth` store where lanes make a whole word: 4 lanes (`sth`: 2), the first's\n"
+        "number a multiple of 4 (2), that all access memory, with addresses that follow each\n"
+        "other from a word's start on; and no lane below them accesses their bank. The word gets\n"
+        "their lowest bytes (halves), in order, and their results are 0. Nothing is stored for\n"
+        "other lanes: their result is 1, and the program must replace the part in the word.\n",
         "## A slot in the program ROM\n",
         f"A block is {ROM_PARTS} rows: {', '.join(s.name for s in Slot)} and the branch. Bit 0 is\n"
         "the lowest.\n",

@@ -100,7 +100,8 @@ class InstructionTable:
 
     def decode(self, slot: Slot, opcode: int) -> Instruction | None:
         """The instruction that `opcode` means in `slot`; None for an empty slot or no such."""
-        return self._by_code.get((unit_of_slot(slot), opcode))
+        found = self._by_code.get((unit_of_slot(slot), opcode))
+        return found if found is not None and slot in found.slots else None
 
 
 def unit_of_slot(slot: Slot) -> type:

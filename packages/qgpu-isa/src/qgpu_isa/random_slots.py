@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import random
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from qgpu_isa.canonical import canonical_slot
 from qgpu_isa.instruction import INSTRUCTIONS, Instruction, Slot
 from qgpu_isa.machine_config import WORD_MASK, MachineConfig
 from qgpu_isa.program import FORWARDS, DstKind, Operand, Predicate, SlotCode, Source
+from qgpu_isa.units import LoadStore
 
 CORNER_WORDS = (
     *(0, 1, 2, 3, 4, 7, 8, 15, 16, 30, 31, 32, 33, 63, 64, 255, 256),
@@ -55,6 +56,8 @@ class SlotMaker:
         if rng.random() < memory:
             slots[Slot.A0] = self.address()
             slots[Slot.MEM] = self.slot(Slot.MEM, slots)
+            if rng.random() < 0.7:
+                slots[Slot.A0] = self._within_words(slots[Slot.A0], slots[Slot.MEM])
         elif rng.random() < fill:
             slots[Slot.A0] = self.slot(Slot.A0, slots)
         for slot in (Slot.A1, Slot.X, Slot.A2):
@@ -76,7 +79,7 @@ class SlotMaker:
         dst, index = DstKind.NONE, 0
         if rng.random() < self.live:
             dst, index = self.destination(predicate=instruction.is_compare and rng.random() < 0.6)
-        selects = instruction.name in ("sel", "setp")
+        selects = instruction.name in ("sel", "setp", "ballot")
         guarded = rng.random() < (0.9 if selects else 0.2)
         return canonical_slot(
             SlotCode(
@@ -121,6 +124,17 @@ class SlotMaker:
         source = rng.choices(plain, (45, 30, 15, 5, 5))[0]
         register = rng.randrange(self.config.registers) if source is Source.REG else 0
         return Operand(source, register)
+
+    def _within_words(self, address: SlotCode, access: SlotCode) -> SlotCode:
+        """The address, of consecutive parts of words if that is what is accessed."""
+        unit = INSTRUCTIONS[access.name].unit
+        assert isinstance(unit, LoadStore)
+        if unit.size == 4:
+            return address
+        name = "add" if unit.size == 1 else "lea1"
+        base = unit.size * self.rng.randrange(4 * self.config.lanes)
+        tid, imm = Operand(Source.TID), Operand(Source.IMM)
+        return replace(address, name=name, a=tid, b=imm, imm=base)
 
     def address(self) -> SlotCode:
         """A slot A0 whose result is mostly an address that exists.

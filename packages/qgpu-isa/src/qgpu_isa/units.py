@@ -9,7 +9,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-AluResult = Literal["sum", "and", "or", "xor", "choose", "flag"]
+AluResult = (
+    Literal["sum", "and", "or", "xor", "choose", "flag"]
+    | Literal["ones", "leading", "trailing", "reverse", "byte", "half", "clear_byte", "ballot"]
+)
 AluFlag = Literal["none", "eq", "ltu", "lts", "pred", "forward"]
 
 
@@ -19,12 +22,16 @@ class Alu:
 
     Attributes:
         result: which of the unit's outputs is the result; `choose` is `a` where the flag holds
-            and `b` elsewhere, `flag` is the flag as 0 or 1.
+            and `b` elsewhere, `flag` is the flag as 0 or 1; `ones`, `leading`, `trailing` (zeros)
+            and `reverse` look at the bits of `a` alone; `byte` and `half` take the part of `a` at
+            byte address `b`, `clear_byte` all but that byte; `ballot` has the flags of all lanes
+            that execute the block, as bits of one word.
         subtract: the adder computes `a - b` (needed by `sub` and every comparison).
         flag: where the flag comes from: a comparison of a with b, the slot's predicate operand,
             or the flag of slot A1.
         negate: inverts the flag.
         shift_a: `a` is shifted left by this many bits first (slot A0 only).
+        extend: the part's top bit fills the rest of the word.
     """
 
     result: AluResult
@@ -32,6 +39,12 @@ class Alu:
     flag: AluFlag = "none"
     negate: bool = False
     shift_a: int = 0
+    extend: bool = False
+
+    @property
+    def reads_b(self) -> bool:
+        """Whether the result depends on the second operand, apart from the flag."""
+        return self.result not in ("ones", "leading", "trailing", "reverse")
 
 
 @dataclass(frozen=True)
@@ -42,11 +55,14 @@ class LoadStore:
         load: the addressed word is the slot's result.
         store: the slot's data operand is written to the addressed word.
         exclusive: lanes that address the same word go one at a time (for atomics).
+        size: bytes of what is addressed, of which the address must be a multiple. What is read is
+            always the word that holds it; stores of less than a word are described at `stb`.
     """
 
     load: bool = False
     store: bool = False
     exclusive: bool = False
+    size: int = 4
 
 
 @dataclass(frozen=True)
@@ -56,10 +72,11 @@ class Multiplier:
     Attributes:
         high: the result is the upper word of the 64-bit product.
         signed_a, signed_b: how the factors' top bits count.
-        shift: `b` is a shift amount: "left" multiplies by 2**b, "right" by 2**(32-b).
+        shift: `b` is a shift amount: "left" multiplies by 2**b, "right" by 2**(32-b), "bytes" by
+            256**(b & 3).
     """
 
     high: bool = False
     signed_a: bool = False
     signed_b: bool = False
-    shift: Literal["none", "left", "right"] = "none"
+    shift: Literal["none", "left", "right", "bytes"] = "none"

@@ -13,3 +13,9 @@ def wrap(value: int) -> int:
 def signed(word: int) -> int:
     """The word read as two's complement."""
     return word - (1 << WORD_BITS) if word >> (WORD_BITS - 1) else word
+
+
+def extended(value: int, bits: int) -> int:
+    """The low bits of a value, their top bit repeated in front of them."""
+    top = 1 << bits - 1
+    return wrap((value & (2 * top - 1) ^ top) - top)

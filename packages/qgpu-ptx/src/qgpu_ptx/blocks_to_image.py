@@ -21,7 +21,7 @@ from qgpu_isa.program import (
 )
 
 from qgpu_ptx.fit_slots import takes_address
-from qgpu_ptx.ir import ZERO, Edge, Imm, PredUse, Reg, Special, Value
+from qgpu_ptx.ir import STORES, ZERO, Edge, Imm, PredUse, Reg, Special, Value
 from qgpu_ptx.lowering_errors import MachineLimitError
 from qgpu_ptx.virtual_blocks import Item, PlacedOp, VirtualBlock
 
@@ -74,7 +74,7 @@ class _Emitter:
         if name == "mov":
             name, second = "add", ZERO
         if op.is_memory:
-            first, second = ZERO, op.b if op.name == "st" else ZERO
+            first, second = ZERO, op.b if op.name in STORES else ZERO
         if name == "sel" and pred is not None and pred.pred in placed.forwards:
             name = "selfwd"
             if pred.negate:

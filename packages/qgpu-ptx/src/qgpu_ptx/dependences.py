@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from qgpu_ptx.flow_graph import terminator_uses
-from qgpu_ptx.ir import BasicBlock, Imm, Op, Pred, Reg
+from qgpu_ptx.ir import ACCESSES, LOADS, WORD, BasicBlock, Imm, Op, Pred, Reg
 
 Item = Reg | Pred
 
@@ -34,6 +34,7 @@ def find_dependences(block: BasicBlock) -> Dependences:
     last_write: dict[Item, int] = {}
     last_reads: dict[Item, list[int]] = {}
     memory: list[int] = []
+    ballots: list[int] = []
     for index, op in enumerate(block.ops):
         for item in set(op.uses()):
             _read(result, last_write, last_reads, item, index)
@@ -45,7 +46,12 @@ def find_dependences(block: BasicBlock) -> Dependences:
                 result.apart.add((last_write[op.dst], index))
             last_write[op.dst] = index
             last_reads[op.dst] = []
+        if op.name == "ballot":
+            # Lanes that lose a bank would be missing.
+            result.apart |= {(other, index) for other in memory}
+            ballots.append(index)
         if op.is_memory:
+            result.apart |= {(other, index) for other in ballots}
             for other in memory:
                 base = op.address.a if op.address is not None else None
                 same_base = not isinstance(base, Reg) or last_write.get(base, -1) < other
@@ -79,7 +85,7 @@ def may_meet(first: Op, second: Op, *, same_base: bool = True) -> bool:
 
     `same_base` says that a register which is the base of both holds the same address.
     """
-    if first.name == "ld" and second.name == "ld":
+    if first.name in LOADS and second.name in LOADS:
         return False
     spaces = {first.space, second.space}
     if "const" in spaces:
@@ -87,9 +93,15 @@ def may_meet(first: Op, second: Op, *, same_base: bool = True) -> bool:
     if "" not in spaces and len(spaces) == 2:
         return False
     a, b = first.address, second.address
-    # One base with different constant offsets cannot meet.
+    # One base with constant offsets as far apart as the first one is wide cannot meet.
     if not same_base or a is None or b is None or (a.name, a.a) != (b.name, b.a):
         return True
     if isinstance(a.b, Imm) and isinstance(b.b, Imm) and a.name != "and":
-        return a.b == b.b
+        distance = b.b.value - a.b.value & WORD
+        return distance < _width(first) or -distance & WORD < _width(second)
     return True
+
+
+def _width(op: Op) -> int:
+    """Bytes that an access reads or may write."""
+    return ACCESSES[op.name].size if op.name in LOADS else 4

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from qgpu_isa.instruction import INSTRUCTIONS, Slot
 from qgpu_isa.program import FORWARDS
 
-from qgpu_ptx.ir import ZERO, Op, Pred, Reg
+from qgpu_ptx.ir import STORES, ZERO, Op, Pred, Reg
 from qgpu_ptx.simplify_op import COMPARES
 
 FORWARDED = {slot: frozenset(sources.values()) for slot, sources in FORWARDS.items()}
@@ -99,4 +99,4 @@ def _operands_reach(
 
 
 def _data(op: Op) -> Reg | None:
-    return op.b if op.name == "st" and isinstance(op.b, Reg) else None
+    return op.b if op.name in STORES and isinstance(op.b, Reg) else None

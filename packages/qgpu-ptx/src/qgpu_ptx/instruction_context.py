@@ -143,6 +143,8 @@ class InstructionContext:
 
     def sign_extend(self, low: Value, bits: int) -> Value:
         """The low bits of a word extended by their sign."""
+        if bits in (8, 16):
+            return self.b.part(low, 0, bits // 8, signed=True)
         top = 1 << (bits - 1)
         field = self.b.and_(low, 2 * top - 1)
         return self.b.sub(self.b.xor(field, top), top)

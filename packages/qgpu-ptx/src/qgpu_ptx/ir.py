@@ -11,7 +11,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from enum import Enum
 
+from qgpu_isa.instruction import INSTRUCTIONS
 from qgpu_isa.program import Status
+from qgpu_isa.units import LoadStore
 
 WORD = 0xFFFFFFFF
 
@@ -47,14 +49,24 @@ class Imm:
 
 
 class Special(Enum):
-    """Values that every thread has: its number in the CTA, and its CTA's number in the grid."""
+    """Values that every thread has: its number in the CTA, and its CTA's number in the grid.
+
+    `PLACE` stands, until `link_parts` names it, for the address of the byte or half whose word the
+    operation's first operand is, or else of the last byte or half that the block loads before it.
+    """
 
     TID = "tid"
     CTAID = "ctaid"
+    PLACE = "place"
 
     def __str__(self) -> str:
         return self.value
 
+
+ACCESSES = {i.name: i.unit for i in INSTRUCTIONS if isinstance(i.unit, LoadStore)}
+LOADS = {name for name, unit in ACCESSES.items() if unit.load and not unit.exclusive}
+EXCLUSIVE_LOADS = {name for name, unit in ACCESSES.items() if unit.exclusive}
+STORES = {name for name, unit in ACCESSES.items() if unit.store}
 
 Value = Reg | Imm | Special
 ZERO = Imm(0)
@@ -102,8 +114,8 @@ class Address:
 class Op:
     """One machine operation.
 
-    `pred` selects (`sel`, `setp`) or guards: where a guard does not hold, `dst` keeps its value
-    and memory is not accessed. Memory operations have an `address`, and `st` its data in `b`.
+    `pred` selects (`sel`, `setp`, `ballot`) or guards: where a guard does not hold, `dst` keeps its
+    value and memory is not accessed. Memory operations have an `address`, stores their data in `b`.
     `space` is the PTX state space of a memory operation ("" if it may be any).
     """
 
@@ -123,12 +135,12 @@ class Op:
     @property
     def has_effect(self) -> bool:
         """Whether it must be kept even if nothing reads `dst`."""
-        return self.name in ("st", "ldx")
+        return self.name in STORES or self.name in EXCLUSIVE_LOADS
 
     @property
     def selects(self) -> bool:
         """Whether `pred` selects rather than guards."""
-        return self.name in ("sel", "setp")
+        return self.name in ("sel", "setp", "ballot")
 
     @property
     def guard(self) -> PredUse | None:
@@ -136,11 +148,11 @@ class Op:
 
     @property
     def reads_a(self) -> bool:
-        return self.address is None and self.name != "setp"
+        return self.address is None and self.name not in ("setp", "ballot")
 
     @property
     def reads_b(self) -> bool:
-        return self.name == "st" or (self.reads_a and self.name != "mov")
+        return self.name in STORES or (self.reads_a and self.name != "mov")
 
     def values(self) -> Iterator[Value]:
         """The word operands."""

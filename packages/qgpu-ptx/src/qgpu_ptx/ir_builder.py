@@ -20,6 +20,7 @@ from qgpu_ptx.ir import (
     Pred,
     PredUse,
     Reg,
+    Special,
     Terminator,
     Value,
 )
@@ -175,6 +176,14 @@ class IrBuilder:
         self.emit(Op("sel", dst, a, b, condition))
         return dst
 
+    def ballot(self, condition: Condition) -> Value:
+        """Bits of the lanes of this pass for which the condition holds."""
+        if condition is False:
+            return ZERO
+        dst = self.register()
+        self.emit(Op("ballot", dst, pred=None if condition is True else condition))
+        return dst
+
     def nonzero(self, word: Value) -> Condition:
         """Whether a word differs from 0."""
         return self.compare("setne", word, 0)
@@ -219,6 +228,18 @@ class IrBuilder:
         self.emit(Op("ld", dst, address=where, space=space))
         return dst
 
+    def load_part(self, address: Value, size: int, space: str = "") -> Value:
+        """One or two bytes in memory, zero-extended."""
+        dst = self.register()
+        name = "ldb" if size == 1 else "ldh"
+        self.emit(Op(name, dst, address=Address("add", address, ZERO), space=space))
+        return self.part(dst, Special.PLACE, size)
+
+    def part(self, word: Value, place: Value | int, size: int, *, signed: bool = False) -> Value:
+        """The byte or half of a word at a byte address (modulo 4), extended to a word."""
+        name = ("extb" if size == 1 else "exth") + ("s" if signed else "")
+        return self.op(name, word, place)
+
     def store(
         self, address: Value, data: Value, offset: int = 0, space: str = "",
         guard: PredUse | None = None,
@@ -227,12 +248,20 @@ class IrBuilder:
         where = Address("add", address, Imm(offset & WORD))
         self.emit(Op("st", None, b=data, pred=guard, address=where, space=space))
 
-    def load_exclusive(self, address: Value, space: str = "") -> Reg:
+    def store_part(self, address: Value, data: Value, size: int, space: str = "") -> Reg:
+        """Stores one or two bytes where lanes make whole words; elsewhere the result is 1."""
+        dst = self.register()
+        name = "stb" if size == 1 else "sth"
+        self.emit(Op(name, dst, b=data, address=Address("add", address, ZERO), space=space))
+        return dst
+
+    def load_exclusive(self, address: Value, space: str = "", size: int = 4) -> Reg:
         """Starts an atomic step with an `ldx`; `begin_store` and `finish_exclusive` complete it."""
         load = self.label("atomic")
         self.place(load)
         dst = self.register()
-        self.emit(Op("ldx", dst, address=Address("add", address, ZERO), space=space))
+        name = {1: "ldxb", 2: "ldxh", 4: "ldx"}[size]
+        self.emit(Op(name, dst, address=Address("add", address, ZERO), space=space))
         return dst
 
     def begin_store(self) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from qgpu_isa.instruction import INSTRUCTIONS, Slot
 
-from qgpu_ptx.ir import Function, Imm, Op, Pred, Reg
+from qgpu_ptx.ir import ACCESSES, Function, Imm, Op, Pred, Reg
 from qgpu_ptx.simplify_op import COMPARES
 
 
@@ -32,7 +32,7 @@ def verify_ir(function: Function) -> None:
 def _problem(op: Op) -> str | None:
     if op.name != "mov" and op.name not in INSTRUCTIONS:
         return "unknown operation"
-    memory = op.name in ("ld", "st", "ldx")
+    memory = op.name in ACCESSES
     if memory != op.is_memory:
         return "only memory operations have an address"
     if op.address is not None and Slot.A0 not in INSTRUCTIONS[op.address.name].slots:
@@ -43,7 +43,7 @@ def _problem(op: Op) -> str | None:
         return "the result goes nowhere"
     if isinstance(op.dst, Pred) and op.name not in (*COMPARES, "setp"):
         return "only comparisons set predicates"
-    if op.selects and op.pred is None:
+    if op.selects and op.pred is None and op.name != "ballot":
         return "nothing to select by"
     for value in op.values():
         if isinstance(value, Imm) and not 0 <= value.value < 1 << 32:

@@ -17,6 +17,7 @@ from qgpu_ptx.lowering_errors import MachineLimitError
 from qgpu_ptx.memory_layout import WORD_BYTES, ArgumentLayout, align_up, place_arguments
 from qgpu_ptx.passes import PIPELINE
 from qgpu_ptx.passes.legalize import legalize
+from qgpu_ptx.passes.link_parts import link_parts
 from qgpu_ptx.ptx_ast import Module
 from qgpu_ptx.ptx_interpreter import find_entry
 from qgpu_ptx.row_costs import UNKNOWN, estimate_rows, row_tokens
@@ -121,7 +122,7 @@ def lower(
         if step.name not in without:
             function = step.run(function, shape)
             watch(step.name, function)
-    function = legalize(function)
+    function = legalize(link_parts(function))
     watch("legalize", function)
     function, blocks, numbers, end = _allocate(function, shape, config, variables.end)
     watch("spill", function)

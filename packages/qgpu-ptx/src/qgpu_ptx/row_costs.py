@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from qgpu_isa.formats import group_tokens, nibbles_of, word_record_tokens
 from qgpu_isa.machine_config import MachineConfig
 
-from qgpu_ptx.ir import Function, Imm, Op, Reg, Special, Value
+from qgpu_ptx.ir import LOADS, Function, Imm, Op, Reg, Special, Value
 from qgpu_ptx.simplify_op import COMPARES
 
 TOP = (1 << 32) - 1
@@ -68,6 +68,9 @@ def _value(value: Value, rows: dict[Reg, Row], threads: int) -> Row:
         return Row(threads - 1, 1)
     if value is Special.CTAID:
         return Row(SMALL - 1, 0)
+    if value is Special.PLACE:
+        # A word that is the same for all lanes was loaded from one address.
+        return Row(stride=0)
     assert isinstance(value, Reg)
     return rows.get(value, UNKNOWN)
 
@@ -79,11 +82,18 @@ def _row(op: Op, rows: dict[Reg, Row], threads: int) -> Row:
         uniform = op.address is not None and all(
             _value(v, rows, threads).uniform for v in (op.address.a, op.address.b)
         )
-        return Row(TOP, 0) if uniform and op.name == "ld" else UNKNOWN
+        return Row(TOP, 0) if uniform and op.name in LOADS else UNKNOWN
+    if op.name == "ballot":
+        return Row(TOP, 0)
     a, b = _value(op.a, rows, threads), _value(op.b, rows, threads)
     match op.name:
         case "mov":
             return a
+        case "popc" | "clz" | "ctz":
+            return Row(32, 0 if a.uniform else None)
+        case "extb" | "exth":
+            largest = 0xFF if op.name == "extb" else 0xFFFF
+            return Row(largest, 0 if a.uniform and b.uniform else None)
         case "add":
             return _sum(a, b)
         case "sub" if b.uniform:

@@ -55,6 +55,10 @@ def simplify(name: str, a: Value, b: Value) -> Simplified:
 def _right(name: str, a: Value, n: int) -> Simplified:
     """Simplification with a constant second operand."""
     match name:
+        case "extb" if n & 3 == 0:
+            return "and", a, Imm(0xFF)
+        case "exth" if n & 2 == 0:
+            return "and", a, Imm(0xFFFF)
         case "add" | "sub" | "or" | "xor" | "shl" | "shr" | "sar" if n == 0:
             return a
         case "sub":

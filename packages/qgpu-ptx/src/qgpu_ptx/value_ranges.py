@@ -44,7 +44,7 @@ class ValueRanges:
     def _result(self, op: Op) -> Range:
         if op.name in COMPARES or op.name == "setp":
             return 0, 1
-        if op.is_memory:
+        if op.is_memory or op.name == "ballot":
             return ANY
         (a, b), (c, d) = self.of(op.a), self.of(op.b)
         match op.name:
@@ -70,6 +70,12 @@ class ValueRanges:
                 return 0, min(b, d)
             case "or" | "xor":
                 return (max(a, c) if op.name == "or" else 0), (1 << (b | d).bit_length()) - 1
+            case "popc" | "clz" | "ctz":
+                return 0, 32
+            case "extb":
+                return 0, 0xFF
+            case "exth":
+                return 0, 0xFFFF
             case "sel":
                 return min(a, c), max(b, d)
             case "minu":

@@ -9,7 +9,17 @@ from qgpu_isa.instruction import Slot
 
 from qgpu_ptx.dependences import Dependences
 from qgpu_ptx.flow_graph import dominators
-from qgpu_ptx.ir import BasicBlock, Edge, Function, Op, Origin, Pred, Reg, Terminator
+from qgpu_ptx.ir import (
+    EXCLUSIVE_LOADS,
+    BasicBlock,
+    Edge,
+    Function,
+    Op,
+    Origin,
+    Pred,
+    Reg,
+    Terminator,
+)
 from qgpu_ptx.liveness import live_out
 from qgpu_ptx.pack_blocks import Group, Weigh, pack_block
 
@@ -76,7 +86,9 @@ def to_virtual_blocks(function: Function, weigh: Weigh) -> list[VirtualBlock]:
             # Winners of the exclusive load must finish before the losers load again, so all
             # that follows the load is numbered before it.
             at = next(
-                i for i, b in enumerate(chain) if any(p.op.name == "ldx" for p in b.slots.values())
+                i
+                for i, b in enumerate(chain)
+                if any(p.op.name in EXCLUSIVE_LOADS for p in b.slots.values())
             )
             chain = [*chain[:at], *chain[at + 1 :], *packed[stores[label]], chain[at]]
         result += chain

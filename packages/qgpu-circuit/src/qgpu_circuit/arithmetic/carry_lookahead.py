@@ -70,7 +70,13 @@ def carries(
     return out
 
 
-def sum_bits(n: Netlist, name: str, value: Lin, enable: LinLike, outs: Sequence[NetId]) -> None:
-    """Third layer: adds the bits of a nibble's sum with carry (0 to 31) to `outs`, if enabled."""
+def sum_bits(
+    n: Netlist, name: str, value: Lin, carry: Lin, enable: LinLike, outs: Sequence[NetId]
+) -> None:
+    """Third layer: adds the bits of a nibble's sum to `outs`, if enabled.
+
+    `value` is the sum with the carry in, 0 to 31, `carry` the nibble's carry out.
+    """
     functions = [(net, bit_of(i)) for i, net in enumerate(outs)]
-    n.add(name, table_neurons(value, 31, functions, enable))
+    rest = value - carry * (1 << NIBBLE)
+    n.add(name, table_neurons(rest, (1 << NIBBLE) - 1, functions, enable))

@@ -108,13 +108,13 @@ def _add(n: Netlist, columns: list[Lin], control: MultiplyControl) -> list[Lin]:
     )
     half = WORD_BITS // NIBBLE
     low = carries(n, "add/carry", groups, 0)
-    high = [carries(n, f"add/carry_if{c}", groups, c, first=half, count=half - 1) for c in (0, 1)]
+    high = [carries(n, f"add/carry_if{c}", groups, c, first=half, count=half) for c in (0, 1)]
     nets = [n.net(f"product[{i}]") for i in range(WORD_BITS)]
     for k in range(half):
         outs = nets[NIBBLE * k : NIBBLE * (k + 1)]
         value = groups.sums[k] + (low[k - 1] if k else 0)
-        sum_bits(n, f"add/low[{k}]", value, control.low, outs)
+        sum_bits(n, f"add/low[{k}]", value, low[k], control.low, outs)
         for c, enable in ((0, control.high - low[-1]), (1, control.high + low[-1] - 1)):
             value = groups.sums[half + k] + (high[c][k - 1] if k else c)
-            sum_bits(n, f"add/high{c}[{k}]", value, enable, outs)
+            sum_bits(n, f"add/high{c}[{k}]", value, high[c][k], enable, outs)
     return [lin(net) for net in nets]

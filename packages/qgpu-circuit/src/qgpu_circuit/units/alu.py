@@ -18,6 +18,7 @@ from qgpu_circuit.arithmetic.carry_lookahead import (
 from qgpu_circuit.gates import relu, table_neurons
 from qgpu_circuit.netlist import Lin, NetId, Neuron, lin, number, total
 from qgpu_circuit.signals import Machine
+from qgpu_circuit.units.alu_bits import count_and_pick
 from qgpu_circuit.units.operands import Word
 
 GROUPS = WORD_BITS // NIBBLE
@@ -56,13 +57,19 @@ def build_alu(
     b: list[Word],
     pred: list[Lin] | None,
     forwarded: list[Lin] | None,
+    mask: list[Lin],
 ) -> AluResult:
     """One ALU over all lanes.
 
     Args:
+        mask: lanes that execute the block, as far as it is known before the slot.
         pred: predicate operand per lane, where the slot has instructions that select by it.
         forwarded: flags of slot A1, where the slot can select by them.
     """
+    votes = []
+    ballot = control.where(lambda u: u.result == "ballot")
+    if ballot.terms and pred:
+        votes = [holds + on + ballot - 2 for holds, on in zip(pred, mask, strict=True)]
     words, flags = [], []
     for lane in range(m.config.lanes):
         with m.netlist.scope(f"lane{lane}"):
@@ -73,6 +80,7 @@ def build_alu(
                 b[lane],
                 pred[lane] if pred else None,
                 forwarded[lane] if forwarded else None,
+                votes,
             )
         words.append(word)
         flags.append(flag)
@@ -80,12 +88,22 @@ def build_alu(
 
 
 def _lane(
-    m: Machine, control: AluControl, a: Word, b: Word, pred: Lin | None, forwarded: Lin | None
+    m: Machine,
+    control: AluControl,
+    a: Word,
+    b: Word,
+    pred: Lin | None,
+    forwarded: Lin | None,
+    votes: list[Lin],
 ) -> tuple[Word, Lin]:
     n = m.netlist
     nets = [n.net(f"result[{i}]") for i in range(WORD_BITS)]
     flag = n.net("flag")
     _logic(m, control, a, b, nets)
+    for name, neurons in count_and_pick(control.where, a, b, nets).items():
+        n.add(name, neurons)
+    if votes:
+        n.add("ballot", [Neuron(vote, ONE, ((nets[i], 1.0),)) for i, vote in enumerate(votes)])
     shapes = sorted({(u.shift_a, u.subtract) for u in control.rows() if _adds(u)})
     variants = [
         (
@@ -100,7 +118,8 @@ def _lane(
     enable = control.where(lambda u: u.result == "sum")
     for k in range(GROUPS):
         value = groups.sums[k] + (carry[k - 1] if k else subtract)
-        sum_bits(n, f"adder/bits[{k}]", value, enable, nets[NIBBLE * k : NIBBLE * (k + 1)])
+        outs = nets[NIBBLE * k : NIBBLE * (k + 1)]
+        sum_bits(n, f"adder/bits[{k}]", value, carry[k], enable, outs)
     kinds = {u.flag for u in control.rows()}
     choose_a, choose_b = n.net("choose_a"), n.net("choose_b")
     if kinds & {"eq", "ltu", "lts"}:
@@ -145,16 +164,13 @@ def _logic(m: Machine, control: AluControl, a: Word, b: Word, nets: list[NetId])
         control.where(lambda u, r=result: u.result == r)  # type: ignore[misc]
         for result in ("and", "or", "xor")
     )
+    # a OR b is a + b - ab, a XOR b is a + b - 2ab.
+    sums, products = is_or + is_xor, is_and - is_or - is_xor * 2
     neurons = []
     for i, net in enumerate(nets):
         both = a[i] + b[i]
-        neurons += [
-            Neuron(both + is_and - 2, ONE, ((net, 1.0),)),
-            Neuron(both + is_or * 2 - 2, ONE, ((net, 1.0),)),
-            Neuron(both + is_or * 2 - 3, ONE, ((net, -1.0),)),
-            Neuron(both + is_xor * 2 - 2, ONE, ((net, 1.0),)),
-            Neuron(both + is_xor * 2 - 3, ONE, ((net, -2.0),)),
-        ]
+        neurons.append(Neuron(both, sums, ((net, 1.0),)))
+        neurons.append(Neuron(both - 1, products, ((net, 1.0),)))
     m.netlist.add("logic", neurons)
 
 

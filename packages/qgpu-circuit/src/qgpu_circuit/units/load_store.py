@@ -13,6 +13,16 @@ from qgpu_circuit.netlist import Lin, Neuron, Urgency, lin, number, total
 from qgpu_circuit.signals import Machine
 from qgpu_circuit.units.front_end import FrontEnd
 from qgpu_circuit.units.operands import Word
+from qgpu_circuit.units.store_parts import (
+    WORD_BYTES,
+    Distances,
+    control_row,
+    find_joins,
+    join_lanes,
+    left_to_do,
+    merge_parts,
+    part_stores,
+)
 
 ONE = Lin.of(1)
 BYTE_BITS = 2
@@ -61,9 +71,11 @@ def build_load_store(
     active = [relu(n, f"active[{i}]", front.mask[i] + pred[i] + access - 2) for i in lanes]
     # Early, so that the address does not have to live until the end for the sake of a fault.
     with n.urgent(Urgency.EARLY):
-        faults = _faults(m, address, active)
+        faults = _faults(m, ops, address, active)
     word = [address[i][BYTE_BITS : BYTE_BITS + config.address_bits] for i in lanes]
-    lose, led = _conflicts(m, word, active, where("exclusive"))
+    lose, led, apart = _conflicts(m, word, active, where("exclusive"))
+    joins = find_joins(ops, config.lanes)
+    done = [join_lanes(n, join, address, active, led[join.first], apart) for join in joins]
     banks = [
         [relu(n, f"bank[{i}][{b}]", match(word[i][: config.lane_bits], b)) for b in lanes]
         for i in lanes
@@ -77,7 +89,10 @@ def build_load_store(
         [relu(n, f"take[{i}][{b}]", active[i] + banks[i][b] + loads - 2 - lose[i]) for b in lanes]
         for i in lanes
     ]
-    read = _banks(m, front, word, data, lead, where("store"))
+    stores = [[total(ops[name] for name in ops if _stores_words(name))] for _ in lanes]
+    for join, whole in zip(joins, done, strict=True):
+        stores[join.first].append(whole)
+    read = _banks(m, front, word, merge_parts(n, joins, data), lead, stores)
     words = []
     for i in lanes:
         nets = [n.net(f"loaded[{i}][{j}]") for j in range(WORD_BITS)]
@@ -90,18 +105,33 @@ def build_load_store(
             ],
         )
         words.append([lin(net) for net in nets])
+        n.add(f"left[{i}]", left_to_do(i, nets[0], joins, active[i], done, part_stores(ops)))
     mask = [relu(n, f"mask[{i}]", front.mask[i] - lose[i]) for i in lanes]
     return MemoryResult(words, mask, *faults)
 
 
-def _faults(m: Machine, address: list[Word], active: list[Lin]) -> tuple[Lin, Lin]:
-    """Numbers of lanes out of range and misaligned."""
+def _stores_words(name: str) -> bool:
+    unit = control_row(name)
+    return unit.store and unit.size == WORD_BYTES
+
+
+def _faults(
+    m: Machine, ops: dict[str, Lin], address: list[Word], active: list[Lin]
+) -> tuple[Lin, Lin]:
+    """Numbers of lanes out of range and misaligned.
+
+    Weights make one threshold of three cases: a word needs both low bits 0, a half the lowest.
+    """
     n = m.netlist
+    byte, half = (
+        total(op for name, op in ops.items() if control_row(name).size == s) for s in (1, 2)
+    )
     beyond, skew = n.net("out_of_range"), n.net("misaligned")
     for i, word in enumerate(address):
         off = (active[i] - 1) * 2 * WORD_BITS
         n.add(f"range[{i}]", step_neurons(beyond, _beyond(m, word, i) + off))
-        n.add(f"align[{i}]", step_neurons(skew, total(word[:BYTE_BITS]) + off))
+        low = word[0] * 3 + word[1] - half * 2 - byte * 4
+        n.add(f"align[{i}]", step_neurons(skew, low + off))
     return lin(beyond), lin(skew)
 
 
@@ -122,10 +152,14 @@ def _beyond(m: Machine, address: Word, lane: int) -> Lin:
 
 def _conflicts(
     m: Machine, word: list[Word], active: list[Lin], exclusive: Lin
-) -> tuple[list[Lin], list[Lin]]:
-    """Per lane: how many lower lanes it loses its bank to, and how many share its bank."""
+) -> tuple[list[Lin], list[Lin], Distances]:
+    """Per lane: how many lower lanes it loses its bank to, and how many share its bank.
+
+    Also, for every two lanes, a number that is 0 where they address the same word.
+    """
     n, config = m.netlist, m.config
     lose, led = [], []
+    apart: Distances = {}
     for j in range(config.lanes):
         lost, shared = n.net(f"lose[{j}]"), n.net(f"led[{j}]")
         neurons: list[Neuron] = []
@@ -134,13 +168,14 @@ def _conflicts(
             row = _distance(
                 m, f"row_distance[{i},{j}]", word[i], word[j], config.lane_bits, len(word[i])
             )
+            apart[i, j] = bank + row
             both = (active[i] + active[j] - 2) * 64 - bank * 64
             neurons += step_neurons(lost, row + exclusive + both)
             neurons.append(Neuron(active[i] + active[j] - 1 - bank, ONE, ((shared, 1.0),)))
         n.add(f"arbitrate[{j}]", neurons)
         lose.append(lin(lost))
         led.append(lin(shared))
-    return lose, led
+    return lose, led, apart
 
 
 def _distance(m: Machine, name: str, x: Word, y: Word, low: int, high: int) -> Lin:
@@ -167,10 +202,11 @@ def _banks(
     word: list[Word],
     data: list[Word],
     lead: list[list[Lin]],
-    store: Lin,
+    stores: list[list[Lin]],
 ) -> list[list[Lin]]:
     """Routes addresses and data to the banks; returns the words they read, as sign codes.
 
+    `stores` are, per lane, what lets its word be written where the lane leads its bank.
     Host records write through the same port: their address stands in the record's lead.
     """
     n, config = m.netlist, m.config
@@ -201,7 +237,7 @@ def _banks(
             for g in range(groups):
                 hits = [match(row[row_bits:], g) for _, row, _ in sources]
                 at = [go + hit - 1 for (go, _, _), hit in zip(sources, hits, strict=True)]
-                writes = [*(gate + store - 1 for gate in at[:-1]), at[-1]]
+                writes = [at[i] + store - 1 for i in lanes for store in stores[i]] + [at[-1]]
                 m.memory(
                     f"rows[{g}]",
                     value,

@@ -13,6 +13,7 @@ from qgpu_circuit.units.operands import Word
 
 ONE = Lin.of(1)
 AMOUNT_BITS = 5
+BYTE_BITS = 2
 
 
 def build_multiplier(m: Machine, ops: dict[str, Lin], a: list[Word], b: list[Word]) -> list[Word]:
@@ -37,16 +38,19 @@ def build_multiplier(m: Machine, ops: dict[str, Lin], a: list[Word], b: list[Wor
     plain = where(shift="none")
     left = where(shift="left")
     right = where(shift="right")
+    by_bytes = where(shift="bytes")
     arithmetic = where(shift="right", signed_a=True)
     results = []
     for lane in range(m.config.lanes):
         with m.netlist.scope(f"lane{lane}"):
-            factor = _factor(m, b[lane], plain, left, right, arithmetic)
+            factor = _factor(m, b[lane], plain, left, right, arithmetic, by_bytes)
             results.append(multiply(m.netlist, a[lane], factor, control))
     return results
 
 
-def _factor(m: Machine, b: Word, plain: Lin, left: Lin, right: Lin, arithmetic: Lin) -> list[Lin]:
+def _factor(
+    m: Machine, b: Word, plain: Lin, left: Lin, right: Lin, arithmetic: Lin, by_bytes: Lin
+) -> list[Lin]:
     """`b`, or the power of two that shifts by `b`: 2**b to the left, 2**(32-b) to the right.
 
     Amounts from 32 on match no power, so the product is 0; an arithmetic shift takes them as 31.
@@ -61,6 +65,8 @@ def _factor(m: Machine, b: Word, plain: Lin, left: Lin, right: Lin, arithmetic: 
         if j < WORD_BITS:
             neurons.append(Neuron(plain + b[j] - 1, ONE, out))
             neurons.append(Neuron(match(b[:AMOUNT_BITS], j) + left - 1 - beyond, ONE, out))
+        if j < WORD_BITS and j % 8 == 0:
+            neurons.append(Neuron(match(b[:BYTE_BITS], j // 8) + by_bytes - 1, ONE, out))
         if 0 < j <= WORD_BITS:
             amount = WORD_BITS - j
             neurons.append(Neuron(match(b[:AMOUNT_BITS], amount) + right - 1 - beyond, ONE, out))

@@ -1,5 +1,5 @@
 """Every instruction, defined once; importing this package fills the table."""
 
-from qgpu_isa.instructions import compare, integer, logic, memory, multiply
+from qgpu_isa.instructions import bits, compare, integer, logic, memory, multiply
 
-__all__ = ["compare", "integer", "logic", "memory", "multiply"]
+__all__ = ["bits", "compare", "integer", "logic", "memory", "multiply"]

@@ -43,3 +43,9 @@ def shr(a: int, b: int, flag: bool) -> int:
 def sar(a: int, b: int, flag: bool) -> int:
     """a shifted right by b bits, sign bits in front; all sign from 31 bits on (PTX ISA, shr)."""
     return wrap(signed(a) >> min(b, 31))
+
+
+@instruction(opcode=7, slots=X, unit=Multiplier(shift="bytes"))
+def shlb(a: int, b: int, flag: bool) -> int:
+    """a moved up to the byte address b (modulo 4) in the word."""
+    return wrap(a << 8 * (b & 3))

@@ -105,6 +105,9 @@ def execute_block(state: State, block: Block, index: int, g: int, mask: int) -> 
         results[slot] = [
             instruction.semantics(a[i], b[i], bool(select >> i & 1)) for i in range(config.lanes)
         ]
+        if isinstance(unit, Alu) and unit.result == "ballot":
+            votes = sum(bit << i for i, bit in enumerate(results[slot]) if out.mask >> i & 1)
+            results[slot] = [votes] * config.lanes
         if instruction.is_compare:
             flags[slot] = sum(v << i for i, v in enumerate(results[slot]))
     if out.fault is None:
@@ -155,7 +158,7 @@ def _access_memory(
     active = [i for i in range(config.lanes) if out.mask & pred & 1 << i]
     if any(address[i] >> 2 >= config.memory_words for i in active):
         out.fault = Fault.OUT_OF_RANGE
-    elif any(address[i] & 3 for i in active):
+    elif any(address[i] % unit.size for i in active):
         out.fault = Fault.MISALIGNED
     if out.fault is not None:
         return [0] * config.lanes
@@ -170,10 +173,32 @@ def _access_memory(
     for i in winners:
         if unit.load:
             loaded[i] = state.memory[word[i]]
+    if unit.store and unit.size < 4:
+        return _store_parts(state, unit.size, address, data, active)
     if unit.store:
         for i in reversed(winners):
             state.memory[word[i]] = data[i]
     return loaded
+
+
+def _store_parts(
+    state: State, size: int, address: list[int], data: list[int], active: list[int]
+) -> list[int]:
+    """Stores the words that neighbouring lanes make together; the result is 1 in other lanes."""
+    lanes, count = state.config.lanes, 4 // size
+    left = [int(i in active) for i in range(lanes)]
+    for first in range(0, lanes - count + 1, count):
+        word, misplaced = divmod(address[first], 4)
+        whole = all(
+            first + k in active and address[first + k] - address[first] == k * size
+            for k in range(count)
+        )
+        below = any(address[i] >> 2 & lanes - 1 == word & lanes - 1 for i in active if i < first)
+        if whole and not misplaced and not below:
+            parts = [data[first + k] & (1 << 8 * size) - 1 for k in range(count)]
+            state.memory[word] = sum(part << 8 * size * k for k, part in enumerate(parts))
+            left[first : first + count] = [0] * count
+    return left
 
 
 def _branch(state: State, block: Block, g: int, flags: dict[Slot, int], out: BlockResult) -> None:

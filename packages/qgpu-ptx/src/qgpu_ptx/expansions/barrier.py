@@ -54,5 +54,4 @@ def _reduce(c: InstructionContext, m: Modifiers, condition: Condition) -> None:
         case "and":
             c.write_condition(c.operands[0], b.invert(exchange.any(b.invert(condition))))
         case _:
-            total = exchange.gather(b.word(condition), lambda acc, word, lane: b.add(acc, word))
-            c.write(c.operands[0], U32, (total,))
+            c.write(c.operands[0], U32, (exchange.count(condition),))

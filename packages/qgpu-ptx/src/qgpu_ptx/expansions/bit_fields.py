@@ -13,37 +13,13 @@ from qgpu_ptx.ptx_interpreter.scalar_types import SCALAR_TYPES
 U32 = SCALAR_TYPES["u32"]
 
 
-def count_ones(b: IrBuilder, x: Value) -> Value:
-    """Number of ones of a word, summed in fields of 2, 4, 8 bits and then by a product."""
-    x = b.sub(x, b.and_(b.shr(x, 1), 0x55555555))
-    x = b.add(b.and_(x, 0x33333333), b.and_(b.shr(x, 2), 0x33333333))
-    x = b.and_(b.add(x, b.shr(x, 4)), 0x0F0F0F0F)
-    return b.shr(b.op("mullo", x, 0x01010101), 24)
-
-
-def highest_one(b: IrBuilder, x: Value) -> tuple[Value, Value]:
-    """Position of the highest one (0 for 0), and whether there is one, as words."""
-    position = b.variable()
-    b.assign(position, ZERO)
-    for half in (16, 8, 4, 2, 1):
-        above = b.compare("setgeu", x, 1 << half)
-        x = b.select(above, b.shr(x, half), x)
-        b.add_where(above, position, half)
-    return position, x
-
-
-def leading_zeros(b: IrBuilder, x: Value) -> Value:
-    """Number of leading zeros; 32 for 0."""
-    position, any_ = highest_one(b, x)
-    return b.sub(b.sub(Imm(32), any_), position)
-
-
-def reverse_bits(b: IrBuilder, x: Value) -> Value:
-    """Bits in reverse order: halves of ever smaller fields are swapped."""
-    for width, mask in ((1, 0x55555555), (2, 0x33333333), (4, 0x0F0F0F0F), (8, 0x00FF00FF)):
-        upper = b.and_(b.shr(x, width), mask)
-        x = b.or_(b.shl(b.and_(x, mask), width), upper)
-    return b.or_(b.shl(x, 16), b.shr(x, 16))
+def leading_zeros(b: IrBuilder, x: Words) -> Value:
+    """Number of leading zeros; the width for 0."""
+    high = b.op("clz", x[-1])
+    if len(x) == 1:
+        return high
+    both = b.add(high, b.op("clz", x[0]))
+    return b.select(b.compare("seteq", high, 32), both, high)
 
 
 @expansion("popc", "clz", "brev")
@@ -55,17 +31,12 @@ def count(c: InstructionContext, m: Modifiers) -> None:
     b = c.b
     match c.node.opcode:
         case "popc":
-            ones = [count_ones(b, word) for word in x]
+            ones = [b.op("popc", word) for word in x]
             c.write(c.operands[0], U32, (ones[0] if len(x) == 1 else b.add(*ones),))
-        case "clz" if len(x) == 2:
-            high_zero = b.compare("seteq", x[1], 0)
-            zeros = leading_zeros(b, b.select(high_zero, x[0], x[1]))
-            extra = b.select(high_zero, Imm(32), ZERO)
-            c.write(c.operands[0], U32, (b.add(zeros, extra),))
         case "clz":
-            c.write(c.operands[0], U32, (leading_zeros(b, x[0]),))
+            c.write(c.operands[0], U32, (leading_zeros(b, x),))
         case _:
-            c.write(c.operands[0], type_, tuple(reverse_bits(b, word) for word in reversed(x)))
+            c.write(c.operands[0], type_, tuple(b.op("brev", word) for word in reversed(x)))
 
 
 @expansion("bfind")
@@ -78,18 +49,13 @@ def bfind(c: InstructionContext, m: Modifiers) -> None:
     if type_.signed:
         sign = b.sar(x[-1], 31)
         x = tuple(b.xor(word, sign) for word in x)
-    top = type_.bits - 1
-    if len(x) == 2:
-        high_zero = b.compare("seteq", x[1], 0)
-        position, any_ = highest_one(b, b.select(high_zero, x[0], x[1]))
-        position = b.add(position, b.select(high_zero, ZERO, Imm(32)))
-    else:
-        position, any_ = highest_one(b, x[0])
+    zeros = leading_zeros(b, x)
     if "amount" in m:
-        result = b.select(b.nonzero(any_), b.sub(Imm(top), position), Imm(WORD))
+        none = b.compare("seteq", zeros, type_.bits)
+        result = b.select(none, Imm(WORD), zeros)
     else:
-        # Without a one, position is 0 and any_ is 0.
-        result = b.sub(b.add(position, any_), 1)
+        # Without a one, this is -1.
+        result = b.sub(Imm(type_.bits - 1), zeros)
     c.write(c.operands[0], U32, (result,))
 
 

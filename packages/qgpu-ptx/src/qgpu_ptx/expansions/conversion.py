@@ -54,8 +54,8 @@ def unpack(c: InstructionContext, words: Words, bits: int, count: int) -> list[V
     values: list[Value] = []
     for index in range(count):
         word, low = divmod(bits * index, 32)
-        value = c.b.shr(words[word], low)
-        values.append(c.b.and_(value, (1 << bits) - 1) if low + bits < 32 else value)
+        whole = words[word]
+        values.append(whole if bits == 32 else c.b.part(whole, low // 8, bits // 8))
     return values
 
 

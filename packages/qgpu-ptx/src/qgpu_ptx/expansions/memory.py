@@ -7,7 +7,7 @@ from qgpu_ptx.expansions.arithmetic import check_count
 from qgpu_ptx.expansions.conversion import pack, unpack
 from qgpu_ptx.expansions.registry import Modifiers, expansion
 from qgpu_ptx.instruction_context import InstructionContext, Words
-from qgpu_ptx.ir import WORD, Imm, Reg, Value
+from qgpu_ptx.ir import WORD, ZERO, Imm, Reg, Special, Value
 from qgpu_ptx.lowering_symbols import ParameterBlock
 from qgpu_ptx.ptx_interpreter.scalar_types import SCALAR_TYPES, ScalarType
 
@@ -47,9 +47,9 @@ def _load(c: InstructionContext, m: Modifiers, type_: ScalarType, count: int) ->
     space = space_of(m, symbol_space)
     total = type_.bytes * count
     if total < WORD_BYTES:
-        words: list[Value] = [_load_part(c, c.b.add(base, offset), total, space)]
-    else:
-        words = [c.b.load(base, offset + i, space) for i in range(0, total, WORD_BYTES)]
+        places = [offset + i * type_.bytes for i in range(count)]
+        return [(c.b.load_part(c.b.add(base, place), type_.bytes, space),) for place in places]
+    words: list[Value] = [c.b.load(base, offset + i, space) for i in range(0, total, WORD_BYTES)]
     return split_words(c, words, type_, count)
 
 
@@ -67,17 +67,6 @@ def split_words(
         here = min(per_word, count - index * per_word)
         result += [(value,) for value in unpack(c, (word,), type_.bits, here)]
     return result
-
-
-def _load_part(c: InstructionContext, address: Value, size: int, space: str) -> Value:
-    """Bytes within a word, zero-extended."""
-    word = c.b.load(c.b.and_(address, WORD - 3), 0, space)
-    return c.b.and_(c.b.shr(word, bit_offset(c, address, size)), (1 << 8 * size) - 1)
-
-
-def bit_offset(c: InstructionContext, address: Value, size: int) -> Value:
-    """Where within its word a part begins."""
-    return c.b.shl(c.b.and_(address, WORD_BYTES - size), 3)
 
 
 # Parameters
@@ -148,17 +137,23 @@ def st(c: InstructionContext, m: Modifiers) -> None:
 
 
 def _store_part(c: InstructionContext, address: Value, value: Value, size: int, space: str) -> None:
-    """Replaces part of a word as one atomic step, since other lanes may own the rest of it."""
+    """Stores part of a word.
+
+    Where lanes do not make the whole word together, each replaces its part as one atomic step.
+    """
     b = c.b
-    shift = bit_offset(c, address, size)
-    keep = b.not_(b.shl(Imm((1 << 8 * size) - 1), shift))
-    new = b.shl(value, shift)
-    word_address = b.and_(address, WORD - 3)
-    old = b.load_exclusive(word_address, space)
-    merged = b.or_(b.and_(old, keep), new)
+    after = None
+    if WORD_BYTES // size <= c.kernel.config.lanes:
+        after = b.skip_unless(b.nonzero(b.store_part(address, value, size, space)))
+    holes = b.not_(b.op("shlb", Imm(0xFFFF), address)) if size == 2 else ZERO
+    old = b.load_exclusive(address, space, size)
+    kept = b.op("clrb", old, Special.PLACE) if size == 1 else b.and_(old, holes)
+    merged = b.or_(kept, b.op("shlb", value, Special.PLACE))
     b.begin_store()
-    b.store(word_address, merged, 0, space)
+    b.store(b.and_(address, WORD - 3), merged, 0, space)
     b.finish_exclusive()
+    if after is not None:
+        b.place(after)
 
 
 def _store_parameter(

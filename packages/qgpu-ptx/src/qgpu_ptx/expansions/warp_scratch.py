@@ -67,18 +67,17 @@ class WarpExchange:
     def any(self, condition: Condition) -> Condition:
         """Whether the condition holds for any thread that takes part."""
         b = self.b
+        if self.single_pass:
+            return b.nonzero(b.ballot(condition))
         mine = self._pass_word()
         if condition is True:
             b.store(mine, Imm(1), space="shared")
         elif condition is not False:
             # Lanes of a pass store the same word: one is enough.
             b.store(mine, Imm(1), space="shared", guard=condition)
-        if self.single_pass:
-            result: Value = b.load(mine, space="shared")
-        else:
-            self.barrier()
-            result = self._combine_passes(lambda total, word, lane: b.or_(total, word))
-            self.barrier()
+        self.barrier()
+        result = self._combine_passes(lambda total, word, lane: b.or_(total, word))
+        self.barrier()
         b.store(mine, ZERO, space="shared")
         return b.nonzero(result)
 
@@ -102,11 +101,11 @@ class WarpExchange:
             return total
         return self._gather_passes(total, combine)
 
-    def _gather_passes(self, part: Value, combine: Combine) -> Value:
+    def _gather_passes(self, part: Value, combine: Combine, *, reverse: bool = False) -> Value:
         mine = self._pass_word()
         self.b.store(mine, part, space="shared")
         self.barrier()
-        total = self._combine_passes(combine)
+        total = self._combine_passes(combine, reverse=reverse)
         self.barrier()
         self.b.store(mine, ZERO, space="shared")
         return total
@@ -119,20 +118,30 @@ class WarpExchange:
     def _pass_area(self) -> int:
         return self.area("passes", -(-self._threads // self._lanes))
 
-    def _combine_passes(self, combine: Combine) -> Value:
+    def _combine_passes(self, combine: Combine, *, reverse: bool = False) -> Value:
         first = self.b.shr(self.group_start(), self._lanes.bit_length() - 1)
         start = self.b.add(self.b.shl(first, 2), self._pass_area())
         total: Value = ZERO
-        for index in range(self.passes):
+        for index in sorted(range(self.passes), reverse=reverse):
             total = combine(total, self.b.load(start, 4 * index, "shared"), -1 - index)
         return total
 
     def ballot(self, condition: Condition) -> Value:
         """Bits of the threads (of the warp) for which the condition holds."""
         b = self.b
-        lanes = self._lanes
+        votes = b.ballot(condition)
+        if self.single_pass:
+            return votes
+        # The last pass comes first, so that most sums are small and fit short records.
+        return self._gather_passes(
+            votes,
+            lambda total, word, lane: b.or_(b.shl(total, self._lanes), word),
+            reverse=True,
+        )
 
-        def combine(total: Value, word: Value, lane: int) -> Value:
-            return b.or_(total, b.shl(word, lane if lane >= 0 else lanes * (-1 - lane)))
-
-        return self.gather(b.word(condition), combine)
+    def count(self, condition: Condition) -> Value:
+        """The number of threads that take part for which the condition holds."""
+        votes = self.b.op("popc", self.b.ballot(condition))
+        if self.single_pass:
+            return votes
+        return self._gather_passes(votes, lambda total, word, lane: self.b.add(total, word))

@@ -9,6 +9,7 @@ from qgpu_ptx.ir import Function
 from qgpu_ptx.launch_shape import LaunchShape
 from qgpu_ptx.passes.coalesce import coalesce
 from qgpu_ptx.passes.fold_addresses import fold_addresses
+from qgpu_ptx.passes.fold_parts import fold_parts
 from qgpu_ptx.passes.fold_ranges import fold_ranges
 from qgpu_ptx.passes.hoist_setup import hoist_setup
 from qgpu_ptx.passes.propagate import propagate
@@ -17,6 +18,7 @@ from qgpu_ptx.passes.rename_locals import rename_locals
 from qgpu_ptx.passes.separate_exchanges import separate_exchanges
 from qgpu_ptx.passes.share_common import share_common
 from qgpu_ptx.passes.simplify_flow import simplify_flow
+from qgpu_ptx.passes.sink_values import sink_values
 from qgpu_ptx.passes.split_pointers import split_pointers
 
 
@@ -43,12 +45,15 @@ PIPELINE = (
     _plain("propagate-2", propagate),
     Pass("ranges", fold_ranges),
     _plain("propagate-3", propagate),
+    _plain("parts", fold_parts),
+    _plain("propagate-4", propagate),
     _plain("flow-2", simplify_flow),
     _plain("addresses", fold_addresses),
     Pass("pointers", split_pointers),
     _plain("dead-2", remove_dead),
     _plain("hoist", hoist_setup),
     _plain("flow-3", simplify_flow),
+    Pass("sink", sink_values),
     _plain("coalesce", coalesce),
     _plain("locals-2", rename_locals),
 )

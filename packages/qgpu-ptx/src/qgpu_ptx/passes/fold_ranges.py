@@ -34,7 +34,7 @@ def _fold(op: Op, ranges: ValueRanges) -> Op:
 
 def _unchanged(op: Op, ranges: ValueRanges) -> Value | None:
     """The operand or constant that an operation always gives."""
-    if op.is_memory or op.name in ("mov", "sel", "setp"):
+    if op.is_memory or op.name in ("mov", "sel", "setp", "ballot"):
         return None
     low, high = ranges.of(op.a)
     if isinstance(op.b, Imm):
@@ -47,6 +47,10 @@ def _unchanged(op: Op, ranges: ValueRanges) -> Value | None:
                 return ZERO
             case "shr" if high >> min(number, 32) == 0:
                 return ZERO
+            case "extbs" if high <= 0x7F and number & 3 == 0:
+                return op.a
+            case "exths" if high <= 0x7FFF and number & 2 == 0:
+                return op.a
             case "sar" if high <= WORD >> 1 and high >> min(number, 31) == 0:
                 return ZERO
             case "minu" if high <= number:

@@ -10,7 +10,7 @@ from qgpu_ptx.ir import BasicBlock, Function
 
 
 def hoist_setup(function: Function) -> Function:
-    """Empties blocks between a barrier and a jump if they touch no memory."""
+    """Empties blocks between a barrier and a jump if they touch no memory or other lanes."""
     predecessors = function.predecessors()
     blocks = {block.label: block for block in function.blocks}
     for label, block in list(blocks.items()):
@@ -26,4 +26,6 @@ def hoist_setup(function: Function) -> Function:
 
 
 def _pure(block: BasicBlock) -> bool:
-    return block.store_of is None and not any(op.is_memory for op in block.ops)
+    return block.store_of is None and not any(
+        op.is_memory or op.name == "ballot" for op in block.ops
+    )

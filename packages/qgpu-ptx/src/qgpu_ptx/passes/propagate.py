@@ -110,6 +110,8 @@ def _simplify_op(op: Op, known: _Known) -> Op | None:
             op = replace(op, pred=truth)
         elif op.name == "sel":
             return replace(op, name="mov", a=op.a if truth else op.b, b=ZERO, pred=None)
+        elif op.name == "ballot":
+            return replace(op, pred=None) if truth else replace(op, name="mov", a=ZERO, pred=None)
         elif op.name == "setp":
             return _constant_truth(op, truth)
         elif not truth:
@@ -120,7 +122,7 @@ def _simplify_op(op: Op, known: _Known) -> Op | None:
         return replace(op, address=_simplify_address(op.address))
     if op.name == "sel":
         return replace(op, name="mov", b=ZERO, pred=None) if op.a == op.b else op
-    if op.name in ("mov", "setp"):
+    if op.name in ("mov", "setp", "ballot"):
         return None if op.name == "mov" and op.a == op.dst else op
     simple = simplify(op.name, op.a, op.b)
     if isinstance(simple, tuple):
