@@ -207,3 +207,36 @@ def test_branch_table(kernel_text: KernelText) -> None:
 def test_nano_machine(kernel_text: KernelText) -> None:
     body = f"{LOAD} mad.lo.s32 %r9,%r1,%r1,%r0; {STORE}"
     check(kernel_text(body), random_words(6), (6, 1, 1), NANO)
+
+
+EXTRA = "shfl.sync.bfly.b32 %r2,%r1,{step},31,{mask}; add.u32 %r1,%r1,%r2;"
+
+
+@pytest.mark.parametrize("config", [SMALL, DEFAULT], ids=lambda c: c.name)
+@pytest.mark.parametrize("first", [8, 16, 24])
+def test_some_passes_run_warp_operations_that_others_skip(
+    kernel_text: KernelText, first: int, config: MachineConfig
+) -> None:
+    mask = f"{(1 << 32) - (1 << first):#x}"
+    some = "".join(EXTRA.format(step=step, mask=mask) for step in (1, 2, 4))
+    body = (
+        f"{LOAD} setp.lt.u32 %p1,%r0,{first}; @%p1 bra J;\n{some}\n"
+        f"J: bar.warp.sync {FULL}; shfl.sync.up.b32 %r9,%r1,5,0,{FULL};"
+        f"shfl.sync.bfly.b32 %r2,%r9,16,31,{FULL}; add.u32 %r9,%r9,%r2; {STORE}"
+    )
+    check(kernel_text(body), random_words(32), (32, 1, 1), config)
+
+
+@pytest.mark.parametrize("config", [SMALL, DEFAULT], ids=lambda c: c.name)
+def test_passes_leave_a_loop_of_warp_operations_one_after_the_other(
+    kernel_text: KernelText, config: MachineConfig
+) -> None:
+    # The threads of pass (or two) k go round k + 1 times, then all meet.
+    body = (
+        f"{LOAD} shr.u32 %r3,%r0,3; mov.u32 %r4,0;\n"
+        "L: activemask.b32 %r5; shfl.sync.bfly.b32 %r2,%r1,1,31,%r5; add.u32 %r1,%r1,%r2;"
+        "shfl.sync.bfly.b32 %r2,%r1,4,31,%r5; add.u32 %r1,%r1,%r2;"
+        "add.u32 %r4,%r4,1; setp.le.u32 %p1,%r4,%r3; @%p1 bra L;\n"
+        f"shfl.sync.down.b32 %r9,%r1,9,31,{FULL}; add.u32 %r9,%r9,%r1; {STORE}"
+    )
+    check(kernel_text(body), random_words(32), (32, 1, 1), config)
