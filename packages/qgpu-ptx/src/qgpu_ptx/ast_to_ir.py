@@ -42,7 +42,10 @@ class _Frame:
 
 
 class KernelLowering:
-    """Lowers one kernel for one launch shape and known arguments."""
+    """Lowers one kernel for one launch shape and known arguments.
+
+    `combines` says that atomics may be done for the lanes of a pass together.
+    """
 
     def __init__(
         self,
@@ -52,12 +55,15 @@ class KernelLowering:
         arguments: tuple[int | bytes, ...],
         variables: VariableLayout,
         config: MachineConfig,
+        *,
+        combines: bool = True,
     ) -> None:
         self.module = module
         self.entry = entry
         self.shape = shape
         self.config = config
         self.variables = variables
+        self.combines = combines
         self.builder = IrBuilder(entry.name)
         self.carry: Reg = self.builder.variable()
         self._arguments = arguments

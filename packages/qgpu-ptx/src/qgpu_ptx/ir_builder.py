@@ -97,6 +97,10 @@ class IrBuilder:
                 Op(op.name, op.dst, op.a, op.b, op.pred, op.address, op.space, self.origin)
             )
 
+    def begin(self, *ops: Op) -> None:
+        """Puts operations in front of all others."""
+        self._blocks[0].ops[:0] = ops
+
     def op(self, name: str, a: Value, b: Value | int = ZERO) -> Value:
         """The value of an operation."""
         simple = simplify(name, a, Imm(b & WORD) if isinstance(b, int) else b)
@@ -274,6 +278,13 @@ class IrBuilder:
         else:
             edges = Edge(taken), Edge(otherwise)
             self._terminate(Terminator(edges[0], condition, edges[1], origin=self.origin))
+
+    def choose(self, first: str, second: str) -> None:
+        """Goes to one of two blocks that do the same; the pass `choose_ways` decides which.
+
+        The branch's predicate is one that nothing sets.
+        """
+        self.branch(PredUse(self.predicate()), first, second)
 
     def exit(self) -> None:
         self._terminate(Terminator(EXIT, origin=self.origin))
