@@ -8,6 +8,7 @@ from qgpu_isa.machine_config import MachineConfig
 
 from qgpu_ptx import ptx_ast as ast
 from qgpu_ptx.diagnostics import LaunchError, PtxNameError, UnsupportedDeclarationError
+from qgpu_ptx.expansions.known_divisions import KnownDivisions
 from qgpu_ptx.instruction_context import InstructionContext, Words
 from qgpu_ptx.ir import Function, Imm, Origin, PredUse, Reg, Value
 from qgpu_ptx.ir_builder import Condition, IrBuilder
@@ -64,6 +65,7 @@ class KernelLowering:
         self.config = config
         self.variables = variables
         self.combines = combines
+        self.divisions = KnownDivisions()
         self.builder = IrBuilder(entry.name)
         self.carry: Reg = self.builder.variable()
         self._arguments = arguments

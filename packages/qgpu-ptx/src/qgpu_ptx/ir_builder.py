@@ -90,6 +90,15 @@ class IrBuilder:
         self.assign_predicate(dst, condition)
         return PredUse(dst)
 
+    def is_variable(self, value: Value) -> bool:
+        """Whether a register is assigned more than once."""
+        return value in self._variables
+
+    @property
+    def here(self) -> str:
+        """The label of the block being made."""
+        return self._current.label
+
     def emit(self, op: Op) -> None:
         """Appends an operation; code behind a jump is unreachable and dropped."""
         if self._current.terminator is None:

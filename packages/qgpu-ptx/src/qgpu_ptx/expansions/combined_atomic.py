@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from qgpu_ptx.expansions.wide_words import add_wide
-from qgpu_ptx.ir import WORD, ZERO, Address, Imm, Op, Special, Value
+from qgpu_ptx.ir import WORD, Address, Imm, Op, Special, Value
 from qgpu_ptx.ir_builder import IrBuilder
 from qgpu_ptx.ptx_interpreter.scalar_types import ScalarType
 from qgpu_ptx.thread_values import thread

@@ -10,7 +10,6 @@ from qgpu_ptx.launch_shape import LaunchShape
 from qgpu_ptx.passes.remove_dead import remove_dead
 from qgpu_ptx.row_costs import UNKNOWN, Row, estimate_rows
 
-
 OWN_SPACES = ("combine ", "earlier ")
 """How the spaces of the compiler's own words begin."""
 
