@@ -191,6 +191,22 @@ def test_constant_operand(name: str, constant: int) -> None:
     check(text, [values, values, values])
 
 
+@pytest.mark.parametrize("type_name", ["u32", "s32"])
+@pytest.mark.parametrize("seed", range(12))
+def test_quotient_and_remainder_of_all_sizes(type_name: str, seed: int) -> None:
+    """Both of one division; operands around powers of two, and of any number of bits."""
+    rng = random.Random(seed)
+
+    def operand() -> int:
+        bits = rng.randint(0, 32)
+        near = (1 << bits) + rng.randint(-2, 2)
+        return rng.choice([rng.getrandbits(bits), near, 2**32 - 1 - rng.getrandbits(3)]) % 2**32
+
+    body = f"div.{type_name} %r7,%r1,%r2; rem.{type_name} %r8,%r1,%r2;"
+    columns = [[operand() for _ in range(THREADS)] for _ in range(3)]
+    check(kernel(body, "mov.b64 %rd9,{%r7,%r8};"), columns)
+
+
 CHAINS = [
     "add.cc.u32 %r7,%r1,%r2; addc.cc.u32 %r8,%r2,%r3; addc.u32 %r9,%r1,%r3;",
     "sub.cc.u32 %r7,%r1,%r2; subc.cc.u32 %r8,%r2,%r3; subc.u32 %r9,%r1,%r3;",

@@ -133,6 +133,39 @@ def test_atomic(kernel_text: KernelText, body: str, config: MachineConfig) -> No
     check(text, words, (config.lanes, 1, 1), config)
 
 
+COMBINED = [
+    *(f"add.{t}" for t in ("u32", "s32", "u64")),
+    *(f"{op}.{t}" for op in ("min", "max") for t in ("u32", "s32")),
+    *(f"{op}.{t}" for op in ("and", "or", "xor") for t in ("b32", "b64")),
+]
+
+
+@pytest.mark.parametrize("form", COMBINED)
+@pytest.mark.parametrize("threads", [3, 8, 20, 64])
+@pytest.mark.parametrize("config", [DEFAULT, SMALL, NANO], ids=lambda config: config.name)
+def test_atomic_of_some_lanes(
+    kernel_text: KernelText, form: str, threads: int, config: MachineConfig
+) -> None:
+    """Lanes that take no part, atomics in a loop, and one that a single thread does."""
+    letter = "%rd" if form.endswith("64") else "%r"
+    threads = min(threads, config.threads)
+    body = (
+        f"{LOAD} and.b32 %r2,%r1,3; mov.u32 %r9,0; add.s64 %rd5,%rd0,{8 * threads};\n"
+        f"A: setp.ge.u32 %p1,%r9,%r2; @%p1 bra B; mul.wide.s32 %rd2,%r1,%r1;\n"
+        f"red.global.{form} [%rd0+{8 * threads}],{letter}2; mul.lo.s32 %r1,%r1,77;\n"
+        "add.u32 %r9,%r9,1; bra A;\n"
+        f"B: setp.ne.u32 %p1,%r0,1; @%p1 bra C; atom.global.{form} {letter}6,[%rd5+8],{letter}2;\n"
+        f"C: atom.global.{form} {letter}7,[%rd5+8],{letter}2; {STORE}"
+    )
+    words = random_words(threads, 7) + [0] * threads + [1, 2**31, 77, 2**32 - 5]
+    check(kernel_text(body), words, (threads, 1, 1), config)
+
+
+def test_atomics_that_do_not_fit_are_done_lane_by_lane(kernel_text: KernelText) -> None:
+    body = LOAD + "".join(f"red.global.max.s32 [%rd0+{256 + 4 * i}],%r1;" for i in range(20))
+    check(kernel_text(body), random_words(84), (64, 1, 1))
+
+
 @pytest.mark.parametrize("type_", ["u8", "s8", "u16", "s16"])
 def test_narrow_memory(kernel_text: KernelText, type_: str) -> None:
     size = int(type_[1:]) // 8

@@ -8,6 +8,7 @@ from qgpu_isa.machine_config import MachineConfig
 
 from qgpu_ptx import ptx_ast as ast
 from qgpu_ptx.diagnostics import LaunchError, PtxNameError, UnsupportedDeclarationError
+from qgpu_ptx.expansions.known_divisions import KnownDivisions
 from qgpu_ptx.instruction_context import InstructionContext, Words
 from qgpu_ptx.ir import Function, Imm, Origin, PredUse, Reg, Value
 from qgpu_ptx.ir_builder import Condition, IrBuilder
@@ -42,7 +43,10 @@ class _Frame:
 
 
 class KernelLowering:
-    """Lowers one kernel for one launch shape and known arguments."""
+    """Lowers one kernel for one launch shape and known arguments.
+
+    `combines` says that atomics may be done for the lanes of a pass together.
+    """
 
     def __init__(
         self,
@@ -52,12 +56,16 @@ class KernelLowering:
         arguments: tuple[int | bytes, ...],
         variables: VariableLayout,
         config: MachineConfig,
+        *,
+        combines: bool = True,
     ) -> None:
         self.module = module
         self.entry = entry
         self.shape = shape
         self.config = config
         self.variables = variables
+        self.combines = combines
+        self.divisions = KnownDivisions()
         self.builder = IrBuilder(entry.name)
         self.carry: Reg = self.builder.variable()
         self._arguments = arguments

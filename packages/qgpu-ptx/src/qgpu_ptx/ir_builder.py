@@ -91,12 +91,25 @@ class IrBuilder:
         self.assign_predicate(dst, condition)
         return PredUse(dst)
 
+    def is_variable(self, value: Value) -> bool:
+        """Whether a register is assigned more than once."""
+        return value in self._variables
+
+    @property
+    def here(self) -> str:
+        """The label of the block being made."""
+        return self._current.label
+
     def emit(self, op: Op) -> None:
         """Appends an operation; code behind a jump is unreachable and dropped."""
         if self._current.terminator is None:
             self._current.ops.append(
                 Op(op.name, op.dst, op.a, op.b, op.pred, op.address, op.space, self.origin)
             )
+
+    def begin(self, *ops: Op) -> None:
+        """Puts operations in front of all others."""
+        self._blocks[0].ops[:0] = ops
 
     def op(self, name: str, a: Value, b: Value | int = ZERO) -> Value:
         """The value of an operation."""
@@ -303,6 +316,13 @@ class IrBuilder:
         else:
             edges = Edge(taken), Edge(otherwise)
             self._terminate(Terminator(edges[0], condition, edges[1], origin=self.origin))
+
+    def choose(self, first: str, second: str) -> None:
+        """Goes to one of two blocks that do the same; the pass `choose_ways` decides which.
+
+        The branch's predicate is one that nothing sets.
+        """
+        self.branch(PredUse(self.predicate()), first, second)
 
     def exit(self) -> None:
         self._terminate(Terminator(EXIT, origin=self.origin))

@@ -15,7 +15,7 @@ from qgpu_ptx.launch_shape import LaunchShape
 from qgpu_ptx.launch_spec import LaunchSpec
 from qgpu_ptx.lowering_errors import MachineLimitError
 from qgpu_ptx.memory_layout import WORD_BYTES, ArgumentLayout, align_up, place_arguments
-from qgpu_ptx.passes import PIPELINE
+from qgpu_ptx.passes import CHOOSE, PIPELINE
 from qgpu_ptx.passes.legalize import legalize
 from qgpu_ptx.passes.link_parts import link_parts
 from qgpu_ptx.ptx_ast import Module
@@ -110,12 +110,33 @@ def lower(
     Raises:
         QgpuPtxError: the kernel uses what is not supported, or exceeds the machine.
     """
+    arguments_ = module, entry, shape, arguments, config, first_free
+    try:
+        return _lower(*arguments_, without, watch)
+    except MachineLimitError:
+        if CHOOSE in without:
+            raise
+        # Doing things for all lanes together takes more blocks and scratch words.
+        return _lower(*arguments_, (*without, CHOOSE), watch)
+
+
+def _lower(
+    module: Module,
+    entry: str,
+    shape: LaunchShape,
+    arguments: tuple[int | bytes, ...],
+    config: MachineConfig,
+    first_free: int,
+    without: Collection[str],
+    watch: Watch | None,
+) -> LoweredKernel:
     if shape.threads > config.threads:
         raise MachineLimitError(
             f"a CTA of {shape.threads} threads does not fit machine '{config.name}', "
             f"which holds {config.threads}"
         )
-    function, variables = _to_ir(module, entry, shape, arguments, config, first_free)
+    combines = CHOOSE not in without
+    function, variables = _to_ir(module, entry, shape, arguments, config, first_free, combines)
     watch = watch or (lambda name, ir: None)
     watch("ir", function)
     for step in PIPELINE:
@@ -154,14 +175,16 @@ def _to_ir(
     arguments: tuple[int | bytes, ...],
     config: MachineConfig,
     first_free: int,
+    combines: bool,
 ) -> tuple[Function, VariableLayout]:
     """The raw IR. A second round places local memory once its size is known."""
     stride = 0
     while True:
         variables = VariableLayout(module, config, first_free, shape.dynamic_shared_bytes)
         kernel = KernelLowering(
-            module, find_entry(module, entry), shape, arguments, variables, config
-        )
+            module, find_entry(module, entry), shape, arguments, variables, config,
+            combines=combines,
+        )  # fmt: skip
         base = align_up(variables.end, LOCAL_ALIGN)
         builder = kernel.builder
         variables.use_local_addresses(

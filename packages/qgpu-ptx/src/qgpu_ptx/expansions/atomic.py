@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from qgpu_ptx.expansions.arithmetic import check_count
+from qgpu_ptx.expansions.combined_atomic import combine_lanes, combined_form
 from qgpu_ptx.expansions.memory import space_of
 from qgpu_ptx.expansions.registry import Modifiers, expansion
 from qgpu_ptx.expansions.wide_words import (
@@ -13,7 +14,8 @@ from qgpu_ptx.expansions.wide_words import (
     select_wide,
 )
 from qgpu_ptx.instruction_context import InstructionContext, Words
-from qgpu_ptx.ir import ZERO, Value
+from qgpu_ptx.ir import ZERO, Imm, Reg, Value
+from qgpu_ptx.ir_builder import IrBuilder
 from qgpu_ptx.ptx_interpreter.scalar_types import SCALAR_TYPES, ScalarType
 
 
@@ -30,6 +32,41 @@ def atomic(c: InstructionContext, m: Modifiers) -> None:
     values = [c.read(operand, type_) for operand in c.operands[1 + returns :]]
     b = c.b
     address = b.add(base, offset)
+    form = combined_form(m["op"], type_) if c.kernel.combines else None
+    if form is None or not isinstance(address, Imm) or c.kernel.shape.threads == 1:
+        old = _one_lane_at_a_time(c, m, type_, address, space, values)
+        if returns:
+            c.write(c.operands[0], type_, old)
+        return
+    # A pass chooses between the two ways, once it is known which lanes come here.
+    result = tuple(b.variable() for _ in values[0])
+    combined, single, after = (b.label(name) for name in ("combined", "single", "joined"))
+    b.choose(combined, single)
+    b.place(combined)
+    _assign(b, result, combine_lanes(c.kernel, form, address, space, values[0]))
+    b.jump(after)
+    b.place(single)
+    _assign(b, result, _one_lane_at_a_time(c, m, type_, address, space, values))
+    b.place(after)
+    if returns:
+        c.write(c.operands[0], type_, (result[0], result[1]) if len(result) == 2 else (result[0],))
+
+
+def _assign(b: IrBuilder, registers: tuple[Reg, ...], words: Words) -> None:
+    for register, word in zip(registers, words, strict=True):
+        b.assign(register, word)
+
+
+def _one_lane_at_a_time(
+    c: InstructionContext,
+    m: Modifiers,
+    type_: ScalarType,
+    address: Value,
+    space: str,
+    values: list[Words],
+) -> Words:
+    """The atomic step of each lane on its own; lanes with one address queue up. The old value."""
+    b = c.b
     old: Words = (b.load_exclusive(address, space),)
     if type_.bits == 64:
         # The store half may load the high word: no other lane gets between.
@@ -42,8 +79,7 @@ def atomic(c: InstructionContext, m: Modifiers) -> None:
     for index, word in enumerate(new):
         b.store(address, word, 4 * index, space)
     b.finish_exclusive()
-    if returns:
-        c.write(c.operands[0], type_, old)
+    return old
 
 
 def _new_word(

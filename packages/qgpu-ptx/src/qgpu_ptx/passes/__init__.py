@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from qgpu_ptx.ir import Function
 from qgpu_ptx.launch_shape import LaunchShape
+from qgpu_ptx.passes.choose_ways import choose_ways
 from qgpu_ptx.passes.coalesce import coalesce
 from qgpu_ptx.passes.fold_addresses import fold_addresses
 from qgpu_ptx.passes.fold_parts import fold_parts
@@ -35,12 +36,19 @@ def _plain(name: str, run: Callable[[Function], Function]) -> Pass:
     return Pass(name, lambda function, shape: run(function))
 
 
+CHOOSE = "ways"
+"""Without this pass, there is nothing to choose from either."""
+
 PIPELINE = (
     _plain("flow", simplify_flow),
     _plain("exchanges", separate_exchanges),
     _plain("dead", remove_dead),
     _plain("locals", rename_locals),
     _plain("propagate", propagate),
+    Pass(CHOOSE, choose_ways),
+    _plain("flow-1", simplify_flow),
+    _plain("locals-1", rename_locals),
+    _plain("propagate-1", propagate),
     _plain("common", share_common),
     _plain("propagate-2", propagate),
     Pass("ranges", fold_ranges),
