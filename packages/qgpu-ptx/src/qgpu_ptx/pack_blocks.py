@@ -43,6 +43,22 @@ def pack_block(block: BasicBlock, live: set[Item], weigh: Weigh) -> tuple[list[G
     return packer.ordered_groups(), packer.depends
 
 
+def packed_tokens(
+    block: BasicBlock, groups: list[Group], depends: Dependences, live: set[Item], weigh: Weigh
+) -> int:
+    """Tokens of one pass through the groups: machine blocks, and results sent back."""
+    last = {op.dst: index for index, op in enumerate(block.ops)}
+    tokens = len(groups)
+    for group in groups:
+        inside = {*group.places, *([len(block.ops)] if group.ends else [])}
+        for index in group.places:
+            op = block.ops[index]
+            leaves = op.dst in live and last[op.dst] == index
+            if op.dst is not None and (leaves or not depends.readers[index] <= inside):
+                tokens += weigh(op)
+    return tokens
+
+
 class _Packer:
     def __init__(self, block: BasicBlock, live: set[Item], weigh: Weigh) -> None:
         self.block = block
