@@ -137,7 +137,7 @@ def _readers_elsewhere(packed: _Packed, live: set[Item], index: int) -> list[lis
 
 
 def _repeatable(op: Op) -> bool:
-    return op.guard is None and not op.has_effect and op.dst not in op.uses()
+    return op.guard is None and not op.has_effect and op.dst not in set(op.uses())
 
 
 def _chains(packed: _Packed, index: int) -> Iterator[list[int]]:

@@ -13,6 +13,7 @@ from qgpu_ptx.passes.fold_addresses import fold_addresses
 from qgpu_ptx.passes.fold_ranges import fold_ranges
 from qgpu_ptx.passes.hoist_setup import hoist_setup
 from qgpu_ptx.passes.propagate import propagate
+from qgpu_ptx.passes.recombine import recombine
 from qgpu_ptx.passes.remove_dead import remove_dead
 from qgpu_ptx.passes.rename_locals import rename_locals
 from qgpu_ptx.passes.separate_exchanges import separate_exchanges
@@ -50,6 +51,7 @@ PIPELINE = (
     _plain("common", share_common),
     _plain("propagate-2", propagate),
     Pass("ranges", fold_ranges),
+    _plain("recombine", recombine),
     _plain("propagate-3", propagate),
     _plain("flow-2", simplify_flow),
     _plain("addresses", fold_addresses),
