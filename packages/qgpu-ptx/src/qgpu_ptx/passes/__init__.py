@@ -19,6 +19,7 @@ from qgpu_ptx.passes.rename_locals import rename_locals
 from qgpu_ptx.passes.separate_exchanges import separate_exchanges
 from qgpu_ptx.passes.share_common import share_common
 from qgpu_ptx.passes.simplify_flow import simplify_flow
+from qgpu_ptx.passes.sink import sink
 from qgpu_ptx.passes.split_pointers import split_pointers
 
 
@@ -57,6 +58,7 @@ PIPELINE = (
     _plain("addresses", fold_addresses),
     Pass("pointers", split_pointers),
     _plain("dead-2", remove_dead),
+    Pass("sink", sink),
     _plain("hoist", hoist_setup),
     _plain("flow-3", simplify_flow),
     _plain("coalesce", coalesce),
