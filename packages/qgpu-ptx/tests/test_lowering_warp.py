@@ -166,6 +166,19 @@ def test_atomics_that_do_not_fit_are_done_lane_by_lane(kernel_text: KernelText) 
     check(kernel_text(body), random_words(84), (64, 1, 1))
 
 
+@pytest.mark.parametrize("block", [(4, 8, 2), (8, 4, 1), (5, 3, 4), (1, 6, 2), (16, 1, 3)])
+def test_coordinates_joined_again(kernel_text: KernelText, block: tuple[int, int, int]) -> None:
+    body = (
+        "mov.u32 %r2,%tid.y; mov.u32 %r3,%tid.z; mov.u32 %r4,%ntid.x; mov.u32 %r5,%ntid.y;"
+        "mul.lo.u32 %r6,%r2,%r4; or.b32 %r7,%r6,%r0; mad.lo.u32 %r8,%r2,%r4,%r0;"
+        "mad.lo.u32 %r9,%r3,%r5,%r2; mad.lo.u32 %r9,%r9,%r4,%r0; mul.wide.u32 %rd2,%r9,4;"
+        "mul.lo.u32 %r10,%r4,%r5; mad.lo.u32 %r10,%r3,%r10,%r8; shl.b32 %r7,%r7,8;"
+        "add.u32 %r10,%r10,%r7; shl.b32 %r8,%r8,20; xor.b32 %r10,%r10,%r8;"
+        "add.s64 %rd2,%rd0,%rd2; st.global.u32 [%rd2],%r10;"
+    )
+    check(kernel_text(body), [0] * (block[0] * block[1] * block[2]), block)
+
+
 @pytest.mark.parametrize("type_", ["u8", "s8", "u16", "s16"])
 def test_narrow_memory(kernel_text: KernelText, type_: str) -> None:
     size = int(type_[1:]) // 8
@@ -273,3 +286,12 @@ def test_passes_leave_a_loop_of_warp_operations_one_after_the_other(
         f"shfl.sync.down.b32 %r9,%r1,9,31,{FULL}; add.u32 %r9,%r9,%r1; {STORE}"
     )
     check(kernel_text(body), random_words(32), (32, 1, 1), config)
+
+
+def test_lanes_that_vote_again_with_fewer_count_fewer(kernel_text: KernelText) -> None:
+    body = (
+        f"{LOAD} activemask.b32 %r9; setp.lt.u32 %p1,%r0,3; @%p1 bra J;\n"
+        "activemask.b32 %r2; xor.b32 %r9,%r9,%r2; mul.lo.u32 %r9,%r9,%r2;\n"
+        f"J: {STORE}"
+    )
+    check(kernel_text(body), random_words(8), (8, 1, 1))

@@ -27,6 +27,31 @@ def dominators(function: Function) -> dict[str, set[str]]:
     return result
 
 
+def loop_depths(function: Function) -> dict[str, int]:
+    """In how many loops each block is."""
+    over = dominators(function)
+    predecessors = function.predecessors()
+    depth = {block.label: 0 for block in function.blocks}
+    for block in function.blocks:
+        for head in block.terminator.targets:
+            if head in over[block.label]:
+                for member in _loop(head, block.label, predecessors):
+                    depth[member] += 1
+    return depth
+
+
+def _loop(head: str, tail: str, predecessors: dict[str, list[str]]) -> set[str]:
+    """Blocks of the loop that the edge from `tail` to `head` closes."""
+    members = {head, tail}
+    work = [tail] if tail != head else []
+    while work:
+        for before in predecessors[work.pop()]:
+            if before not in members:
+                members.add(before)
+                work.append(before)
+    return members
+
+
 def terminator_uses(block: BasicBlock) -> Iterator[Pred]:
     """Predicates that a block's terminator reads."""
     if block.terminator.cond is not None:

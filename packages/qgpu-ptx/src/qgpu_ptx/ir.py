@@ -116,7 +116,8 @@ class Op:
 
     `pred` selects (`sel`, `setp`, `ballot`) or guards: where a guard does not hold, `dst` keeps its
     value and memory is not accessed. Memory operations have an `address`, stores their data in `b`.
-    `space` is the PTX state space of a memory operation ("" if it may be any).
+    `space` is the PTX state space of a memory operation ("" if it may be any). A `volatile` load
+    is carried out as often as the program says.
     """
 
     name: str
@@ -126,6 +127,7 @@ class Op:
     pred: PredUse | None = None
     address: Address | None = None
     space: str = ""
+    volatile: bool = False
     origin: Origin = field(default=Origin(), compare=False)
 
     @property
@@ -136,6 +138,11 @@ class Op:
     def has_effect(self) -> bool:
         """Whether it must be kept even if nothing reads `dst`."""
         return self.name in STORES or self.name in EXCLUSIVE_LOADS
+
+    @property
+    def stays(self) -> bool:
+        """Whether the result depends on when, and with which lanes, it is computed."""
+        return self.volatile or self.name == "ballot"
 
     @property
     def selects(self) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from qgpu_isa.program import Status
 
@@ -103,9 +103,7 @@ class IrBuilder:
     def emit(self, op: Op) -> None:
         """Appends an operation; code behind a jump is unreachable and dropped."""
         if self._current.terminator is None:
-            self._current.ops.append(
-                Op(op.name, op.dst, op.a, op.b, op.pred, op.address, op.space, self.origin)
-            )
+            self._current.ops.append(replace(op, origin=self.origin))
 
     def begin(self, *ops: Op) -> None:
         """Puts operations in front of all others."""
@@ -234,18 +232,23 @@ class IrBuilder:
 
     # Memory
 
-    def load(self, address: Value, offset: int = 0, space: str = "") -> Reg:
+    def load(
+        self, address: Value, offset: int = 0, space: str = "", *, volatile: bool = False
+    ) -> Reg:
         """The word at a byte address."""
         dst = self.register()
         where = Address("add", address, Imm(offset & WORD))
-        self.emit(Op("ld", dst, address=where, space=space))
+        self.emit(Op("ld", dst, address=where, space=space, volatile=volatile))
         return dst
 
-    def load_part(self, address: Value, size: int, space: str = "") -> Value:
+    def load_part(
+        self, address: Value, size: int, space: str = "", *, volatile: bool = False
+    ) -> Value:
         """One or two bytes in memory, zero-extended."""
         dst = self.register()
         name = "ldb" if size == 1 else "ldh"
-        self.emit(Op(name, dst, address=Address("add", address, ZERO), space=space))
+        where = Address("add", address, ZERO)
+        self.emit(Op(name, dst, address=where, space=space, volatile=volatile))
         return self.part(dst, Special.PLACE, size)
 
     def part(self, word: Value, place: Value | int, size: int, *, signed: bool = False) -> Value:

@@ -20,6 +20,7 @@ from qgpu_ptx.passes.legalize import legalize
 from qgpu_ptx.passes.link_parts import link_parts
 from qgpu_ptx.ptx_ast import Module
 from qgpu_ptx.ptx_interpreter import find_entry
+from qgpu_ptx.recompute import recompute
 from qgpu_ptx.row_costs import UNKNOWN, estimate_rows, row_tokens
 from qgpu_ptx.run_launch_spec import check_spec_fits
 from qgpu_ptx.spill_registers import spill
@@ -212,10 +213,12 @@ def _allocate(
                 return 1
             return row_tokens(rows.get(op.dst, UNKNOWN), config)  # noqa: B023
 
-        blocks = to_virtual_blocks(function, weigh)
-        allocation = allocate_registers(blocks, config)
-        if not allocation.spilled:
-            return function, blocks, allocation.numbers, end
+        # Repeated operations may need more registers at once: then without them.
+        for attempt in (recompute(function, weigh), function):
+            blocks = to_virtual_blocks(attempt, weigh)
+            allocation = allocate_registers(blocks, config)
+            if not allocation.spilled:
+                return attempt, blocks, allocation.numbers, end
         function, end = spill(function, allocation.spilled, end, shape.threads)
     raise MachineLimitError(
         f"kernel {function.name} needs more than the {config.registers} registers of machine "

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from qgpu_isa.instruction import Slot
 
 from qgpu_ptx.dependences import Dependences, find_dependences
-from qgpu_ptx.fit_slots import fit_slots
+from qgpu_ptx.fit_slots import allowed_slots, fit_slots
 from qgpu_ptx.ir import BasicBlock, Op, Pred, Reg
 
 Item = Reg | Pred
@@ -43,6 +43,22 @@ def pack_block(block: BasicBlock, live: set[Item], weigh: Weigh) -> tuple[list[G
     return packer.ordered_groups(), packer.depends
 
 
+def packed_tokens(
+    block: BasicBlock, groups: list[Group], depends: Dependences, live: set[Item], weigh: Weigh
+) -> int:
+    """Tokens of one pass through the groups: machine blocks, and results sent back."""
+    last = {op.dst: index for index, op in enumerate(block.ops)}
+    tokens = len(groups)
+    for group in groups:
+        inside = {*group.places, *([len(block.ops)] if group.ends else [])}
+        for index in group.places:
+            op = block.ops[index]
+            leaves = op.dst in live and last[op.dst] == index
+            if op.dst is not None and (leaves or not depends.readers[index] <= inside):
+                tokens += weigh(op)
+    return tokens
+
+
 class _Packer:
     def __init__(self, block: BasicBlock, live: set[Item], weigh: Weigh) -> None:
         self.block = block
@@ -57,7 +73,15 @@ class _Packer:
             if op.dst is not None:
                 last[op.dst] = index
         self._leaves = {i for item, i in last.items() if item in live}
-        self._guarded = [op.guard is not None for op in block.ops]
+        self._apart: list[set[int]] = [set() for _ in range(self.end + 1)]
+        for x, y in self.depends.apart:
+            self._apart[x].add(y)
+            self._apart[y].add(x)
+        # The slots that only one operation of a group can have.
+        self._only = [
+            frozenset(slots) if len(slots := allowed_slots(op)) == 1 else frozenset()
+            for op in block.ops
+        ] + [frozenset()]
 
     def join_groups(self) -> None:
         """Joins groups until no union saves a token."""
@@ -96,14 +120,16 @@ class _Packer:
         return gain
 
     def _try(self, a: int, b: int) -> bool:
-        union = self.groups[a] | self.groups[b]
-        if len(union - {self.end}) > len(Slot):
+        first, second = self.groups[a], self.groups[b]
+        union = first | second
+        if len(union - {self.end}) > len(Slot) or self._only[a] & self._only[b]:
             return False
-        if any(x in union and y in union for x, y in self.depends.apart):
+        if any(not self._apart[index].isdisjoint(second) for index in first):
             return False
         if self._places(union) is None or self._cyclic(a, b):
             return False
         self.groups[a] = union
+        self._only[a] |= self._only[b]
         del self.groups[b]
         for index in union:
             self.home[index] = a

@@ -48,11 +48,16 @@ def estimate_rows(function: Function, threads: int) -> dict[Reg, Row]:
     return rows
 
 
+def short_row(row: Row) -> bool:
+    """Whether one token is enough for a row."""
+    if row.largest <= 1:
+        return True
+    return row.stride in (0, 1, 4) and row.largest < SMALL
+
+
 def row_tokens(row: Row, config: MachineConfig) -> int:
     """Tokens of a record with this row."""
-    if row.largest <= 1 or (row.uniform and row.largest < SMALL):
-        return 1
-    if row.stride in (1, 4) and row.largest < SMALL:
+    if short_row(row):
         return 1
     if row.uniform:
         return word_record_tokens(config)

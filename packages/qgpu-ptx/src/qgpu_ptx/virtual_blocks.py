@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from qgpu_isa.instruction import Slot
 
 from qgpu_ptx.dependences import Dependences
-from qgpu_ptx.flow_graph import dominators
+from qgpu_ptx.flow_graph import loop_depths
 from qgpu_ptx.ir import (
     EXCLUSIVE_LOADS,
     BasicBlock,
@@ -137,15 +137,8 @@ def block_order(function: Function) -> list[str]:
 
     Lanes that wait for a later block are joined by those that still run earlier ones.
     """
-    over = dominators(function)
-    predecessors = function.predecessors()
     blocks = {b.label: b for b in function.blocks}
-    depth = dict.fromkeys(blocks, 0)
-    for label in blocks:
-        for head in blocks[label].terminator.targets:
-            if head in over[label]:
-                for member in _loop(head, label, predecessors):
-                    depth[member] += 1
+    depth = loop_depths(function)
     order: list[str] = []
     seen: set[str] = set()
 
@@ -159,15 +152,3 @@ def block_order(function: Function) -> list[str]:
 
     visit(function.blocks[0].label)
     return order[::-1]
-
-
-def _loop(head: str, tail: str, predecessors: dict[str, list[str]]) -> set[str]:
-    """Blocks of the loop that the edge from `tail` to `head` closes."""
-    members = {head, tail}
-    work = [tail] if tail != head else []
-    while work:
-        for before in predecessors[work.pop()]:
-            if before not in members:
-                members.add(before)
-                work.append(before)
-    return members

@@ -45,11 +45,17 @@ def _load(c: InstructionContext, m: Modifiers, type_: ScalarType, count: int) ->
         return [_load_parameter(c, block, offset + i * type_.bytes, type_) for i in range(count)]
     base, offset, symbol_space = c.address(operand)
     space = space_of(m, symbol_space)
+    volatile = m.get("order") not in (None, "weak")
     total = type_.bytes * count
     if total < WORD_BYTES:
         places = [offset + i * type_.bytes for i in range(count)]
-        return [(c.b.load_part(c.b.add(base, place), type_.bytes, space),) for place in places]
-    words: list[Value] = [c.b.load(base, offset + i, space) for i in range(0, total, WORD_BYTES)]
+        return [
+            (c.b.load_part(c.b.add(base, place), type_.bytes, space, volatile=volatile),)
+            for place in places
+        ]
+    words: list[Value] = [
+        c.b.load(base, offset + i, space, volatile=volatile) for i in range(0, total, WORD_BYTES)
+    ]
     return split_words(c, words, type_, count)
 
 

@@ -7,8 +7,6 @@ that a round leaves behind are small where the operands are, and lanes leave whe
 
 from __future__ import annotations
 
-from qgpu_isa.instruction import INSTRUCTIONS
-
 from qgpu_ptx.expansions.known_divisions import Division
 from qgpu_ptx.ir import ZERO, Imm, Value
 from qgpu_ptx.ir_builder import IrBuilder
@@ -52,16 +50,8 @@ def divide_by_reciprocal(b: IrBuilder, x: Value, y: Value) -> Division:
 
 def _reciprocal(b: IrBuilder, y: Value) -> Value:
     """At most 2**32 / y, and not much less; 0 for y = 0."""
-    zeros = _leading_zeros(b, y)
+    zeros = b.op("clz", y)
     # y is 2**(32 - zeros) * (1 - e).
     e = b.sub(ZERO, b.shl(y, zeros))
     half = b.add(b.op("mulhiu", e, b.add(e, C1)), C0)
     return b.shr(half, b.sub(Imm(31), zeros))
-
-
-def _leading_zeros(b: IrBuilder, x: Value) -> Value:
-    if "clz" in INSTRUCTIONS:
-        return b.op("clz", x)
-    from qgpu_ptx.expansions.bit_fields import leading_zeros
-
-    return leading_zeros(b, x)

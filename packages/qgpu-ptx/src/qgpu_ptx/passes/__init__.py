@@ -14,11 +14,13 @@ from qgpu_ptx.passes.fold_parts import fold_parts
 from qgpu_ptx.passes.fold_ranges import fold_ranges
 from qgpu_ptx.passes.hoist_setup import hoist_setup
 from qgpu_ptx.passes.propagate import propagate
+from qgpu_ptx.passes.recombine import recombine
 from qgpu_ptx.passes.remove_dead import remove_dead
 from qgpu_ptx.passes.rename_locals import rename_locals
 from qgpu_ptx.passes.separate_exchanges import separate_exchanges
 from qgpu_ptx.passes.share_common import share_common
 from qgpu_ptx.passes.simplify_flow import simplify_flow
+from qgpu_ptx.passes.sink import sink
 from qgpu_ptx.passes.sink_values import sink_values
 from qgpu_ptx.passes.split_pointers import split_pointers
 
@@ -52,6 +54,7 @@ PIPELINE = (
     _plain("common", share_common),
     _plain("propagate-2", propagate),
     Pass("ranges", fold_ranges),
+    _plain("recombine", recombine),
     _plain("propagate-3", propagate),
     _plain("parts", fold_parts),
     _plain("propagate-4", propagate),
@@ -59,9 +62,10 @@ PIPELINE = (
     _plain("addresses", fold_addresses),
     Pass("pointers", split_pointers),
     _plain("dead-2", remove_dead),
+    Pass("sink", sink),
     _plain("hoist", hoist_setup),
     _plain("flow-3", simplify_flow),
-    Pass("sink", sink_values),
+    Pass("sink-branches", sink_values),
     _plain("coalesce", coalesce),
     _plain("locals-2", rename_locals),
 )

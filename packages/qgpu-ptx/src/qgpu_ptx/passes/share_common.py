@@ -17,7 +17,7 @@ def share_common(function: Function) -> Function:
         seen: dict[object, Op] = {}
         ops = []
         for op in block.ops:
-            if op.dst in single and not op.is_memory and op.name != "mov":
+            if op.dst in single and not op.is_memory and not op.stays and op.name != "mov":
                 operands = [*op.values(), op.pred]
                 if all(stable(operand, single) for operand in operands):
                     key = _key(op)

@@ -77,7 +77,7 @@ def _movable(
     moved: set[Item] = {
         dst
         for dst, op in makers.items()
-        if dst in single and dst not in regular and not op.is_memory and op.name != "ballot"
+        if dst in single and dst not in regular and not op.is_memory and not op.stays
         and dst in readers and readers[dst] <= below | {block.label}
         and dst not in set(terminator_uses(block))
     }  # fmt: skip
