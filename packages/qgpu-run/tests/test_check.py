@@ -30,7 +30,7 @@ def test_an_honest_engine_is_exact(seed: int) -> None:
 @pytest.mark.parametrize("at", [0, 1, 3, 11])
 def test_a_wrong_token_is_found_where_it_is(scale: Launch, lying, at: int) -> None:
     _, steps = run_launch(scale)
-    wrong = VOCAB.encode(Token(TokenClass.STOP, (2,)))
+    wrong = VOCAB.encode(Token(TokenClass.STOP, (2, 31)))
     for report in (
         check_launch(scale, lying(at=at, token=wrong)).difference,
         verify_launch(scale, lying(at=at, token=wrong)).first,
@@ -38,7 +38,7 @@ def test_a_wrong_token_is_found_where_it_is(scale: Launch, lying, at: int) -> No
         assert report is not None
         assert report.index == at
         assert report.expected == steps[at]
-        assert report.found == "STOP(2)"
+        assert report.found == "STOP(2, 31)"
         assert report.before == tuple(str(s.token) for s in steps[max(0, at - 4) : at])
 
 

@@ -82,7 +82,7 @@ def test_prefill_decode_and_chunks_agree(
 
 
 def test_argmax_is_over_text_and_gpu_tokens(loaded: LoadedModel) -> None:
-    tokens = some_tokens(60)
+    tokens = some_tokens(600)
     chosen = [p.token for p in TransformersEngine(loaded).score(tokens, 0)]
     with torch.no_grad():
         logits = loaded.model(torch.tensor([tokens]) + OFFSET).logits[0]
