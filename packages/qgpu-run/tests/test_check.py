@@ -68,7 +68,7 @@ def test_a_predicate_is_named_as_one(scale: Launch, lying) -> None:
 def test_going_on_after_the_end_is_a_difference(scale: Launch, lying) -> None:
     _, steps = run_launch(scale)
     end = next(i for i, s in enumerate(steps) if s.token.cls is TokenClass.END)
-    report = check_launch(scale, lying(at=end, token=VOCAB.encode(Token(TokenClass.STOP, (3,)))))
+    report = check_launch(scale, lying(at=end, token=VOCAB.encode(Token(TokenClass.STOP, (3, 31)))))
     assert report.difference is not None
     assert report.difference.index == end
 
