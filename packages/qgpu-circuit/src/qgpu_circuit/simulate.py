@@ -11,6 +11,7 @@ from qgpu_isa import Token, TokenClass
 
 from qgpu_circuit.model_shape import CONV_KERNEL
 from qgpu_circuit.netlist import ONE, Head, Lin, NetId, Netlist
+from qgpu_circuit.numerics import round_bf16
 from qgpu_circuit.signals import Machine
 
 Vector = np.ndarray[Any, Any]
@@ -51,6 +52,7 @@ class _Neurons:
 
     def __init__(self, netlist: Netlist, ops: Sequence[int]) -> None:
         neurons = [neuron for op in ops for neuron in netlist.ops[op].neurons]
+        self.names = [netlist.ops[op].name for op in ops for _ in netlist.ops[op].neurons]
         self.gate = Rows.of([neuron.gate for neuron in neurons])
         self.up = Rows.of([neuron.up for neuron in neurons])
         outs = [(r, net, w) for r, neuron in enumerate(neurons) for net, w in neuron.outs]
@@ -59,7 +61,18 @@ class _Neurons:
         self.weight = np.array([w for _, _, w in outs])
 
     def apply(self, x: Vector) -> None:
-        value = np.maximum(self.gate(x), 0.0) * self.up(x)
+        """Adds what the neurons compute.
+
+        Raises:
+            ValueError: a number that bf16 does not hold: the weights would round it.
+        """
+        gate = np.maximum(self.gate(x), 0.0)
+        value = gate * self.up(x)
+        for what, numbers in (("gate", gate), ("product", value)):
+            wrong = np.flatnonzero(round_bf16(numbers.astype(np.float32)) != numbers)
+            if len(wrong):
+                first = int(wrong[0])
+                raise ValueError(f"{self.names[first]}: {what} {numbers[first]} is no bf16 number")
         np.add.at(x, self.target, value[self.source] * self.weight)
 
 

@@ -23,7 +23,7 @@ CLASS_TEXT = {
     TokenClass.GROUP: "live-out: leads `nibbles` + 1 nibbles of the words of one group of lanes",
     TokenClass.EXEC: "runs `block` for `pass`; `phase` is the phase of the CTA barrier",
     TokenClass.MASK: "lanes of the EXEC or INIT token that follows; all lanes without it",
-    TokenClass.STOP: "the pass waits: `status` says what for, `block` where it will go on",
+    TokenClass.STOP: "the pass waits: `status` says what for, `block` at which block",
     TokenClass.PROG: "setup: leads one part of a block's ROM row",
     TokenClass.MEM: "setup: leads the word of memory at the word number `address`",
     TokenClass.CTA: "setup: leads the number of the CTA that starts",

@@ -145,7 +145,7 @@ def verify(
     from qgpu_run.progress import Progress
     from qgpu_run.verify_many import find_kernels, verify_kernels, write_results
 
-    config = _machine(profile, model, "transformers", Path())
+    config = _machine(profile, model, "transformers")
     assert config is not None
     made = _engine("transformers", config, profile, model, device, Progress())
     results = []
@@ -201,9 +201,9 @@ def tokens(
 
 
 def _machine(
-    profile: str | None, model: Path | None, engine: str, file: Path
+    profile: str | None, model: Path | None, engine: str, file: Path | None = None
 ) -> MachineConfig | None:
-    """The machine to lower for; None where the file itself says it."""
+    """The machine to lower for; None where the file, an image, says it itself."""
     from qgpu_run.errors import RequestError
     from qgpu_run.kernel_to_launch import is_image_file
 
@@ -214,7 +214,7 @@ def _machine(
         if profile is not None and profile_config(profile) != config:
             raise RequestError(f"{model} computes machine '{config.name}', not '{profile}'")
         return config
-    if profile is None and is_image_file(file):
+    if profile is None and file is not None and is_image_file(file):
         return None
     return profile_config(profile or DEFAULT_PROFILE)
 

@@ -22,7 +22,7 @@ class NextBlock:
     """What runs next.
 
     Attributes:
-        block: its bits; if the pass cannot go on, those of the block at which it will.
+        block: its bits; if the pass cannot go on, those of the smallest block any lane waits at.
         mask: the lanes that run it.
         stops: whether the pass cannot go on.
         waits_for: numbers of lanes that wait for their warp and for their CTA.
@@ -35,17 +35,11 @@ class NextBlock:
 
 
 def build_next_block(m: Machine, counters: Counters, following: NextPass) -> NextBlock:
-    """Ranks lanes by their next block, those that may not run last, and takes the first.
-
-    In a pass that cannot go on, lanes that wait for their warp rank before those at a barrier.
-    """
+    """Ranks lanes by their next block, those that may not run last, and takes the first."""
     n, config = m.netlist, m.config
     lanes = range(config.lanes)
     modes = (
-        (
-            1 - following.resumed,
-            [x + s[1] for x, s in zip(counters.not_running, counters.status, strict=True)],
-        ),
+        (1 - following.resumed, counters.not_running),
         (following.resumed - following.at_cta, [s[1] for s in counters.status]),
         (following.at_cta, [s[0] for s in counters.status]),
     )

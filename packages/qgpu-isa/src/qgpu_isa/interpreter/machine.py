@@ -174,9 +174,9 @@ class Machine:
             resumed = not running(state, g)
             if resumed:
                 status = stop_status(state, g)
-                goes_on_at = stop_block(state, g, status)
-                yield StepRecord(Token(TokenClass.STOP, (int(status), goes_on_at)), *at)
-                switch = switch_pass(state, g, phase, status, goes_on_at)
+                waits_at = stop_block(state, g)
+                yield StepRecord(Token(TokenClass.STOP, (int(status), waits_at)), *at)
+                switch = switch_pass(state, g, phase, status, waits_at)
                 if switch is None:
                     yield StepRecord(Token(TokenClass.END), *at)
                     return

@@ -21,9 +21,9 @@ def stop_status(state: State, g: int) -> Status:
     return Status.EXIT
 
 
-def stop_block(state: State, g: int, status: Status) -> int:
-    """The block at which a stopped pass goes on: the smallest of the lanes that wait."""
-    return min(pc for pc, s in zip(state.pcs[g], state.statuses[g], strict=True) if s is status)
+def stop_block(state: State, g: int) -> int:
+    """The smallest block at which a lane of a stopped pass waits."""
+    return min(state.pcs[g])
 
 
 def next_lanes(state: State, g: int, *, resumed: bool) -> tuple[int, int]:
@@ -49,12 +49,12 @@ class Switch:
     phase: int
 
 
-def switch_pass(state: State, g: int, phase: int, status: Status, goes_on_at: int) -> Switch | None:
+def switch_pass(state: State, g: int, phase: int, status: Status, waits_at: int) -> Switch | None:
     """Chooses the next pass after `g` stopped; None when all have exited.
 
     Args:
         phase: phase of the CTA's barrier.
-        status, goes_on_at: what `g` waits for, and at which block.
+        status, waits_at: what `g` waits for, and at which block.
 
     Ready passes of the same warp go first, as if the warp were one row of lanes of which the
     smallest block runs: of those that wait behind `g` at the block at which `g` was resumed, the
@@ -68,7 +68,7 @@ def switch_pass(state: State, g: int, phase: int, status: Status, goes_on_at: in
         state.flags[g] = PassFlag.CTA1 if phase else PassFlag.CTA0
     elif status is Status.EXIT:
         state.flags[g] = PassFlag.EXITED
-    resumed_at, state.stopped_at[g] = state.stopped_at[g], goes_on_at
+    resumed_at, state.stopped_at[g] = state.stopped_at[g], waits_at
     waiting = PassFlag.CTA1 if phase else PassFlag.CTA0
     released = PassFlag.CTA0 if phase else PassFlag.CTA1
     per_warp = state.config.passes_per_warp

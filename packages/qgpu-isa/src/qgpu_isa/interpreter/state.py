@@ -33,7 +33,7 @@ class State:
         pcs: [pass][lane] next block; that of a lane that has exited is the last block there is.
         statuses: [pass][lane] status.
         flags: per pass.
-        stopped_at: per pass, the block at which it goes on, as it was when the pass last stopped.
+        stopped_at: per pass, the smallest block at which a lane waited when the pass last stopped.
     """
 
     config: MachineConfig
