@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 
 DEFAULT_PROFILE = "default"
 
+ENGINES = ("transformers", "sparse", "interpreter")
+
 
 def _reports_errors(command: Callable[..., int]) -> Callable[..., None]:
     """Turns a command's errors into one message and an exit status."""
@@ -60,7 +62,11 @@ def main() -> None:
 @click.option("--profile", type=click.Choice(list(PROFILES)), help="Machine; default: default.")
 @click.option("--model", type=click.Path(path_type=Path), help="Merged checkpoint folder.")
 @click.option(
-    "--engine", type=click.Choice(["transformers", "interpreter"]), default="transformers"
+    "--engine",
+    type=click.Choice(ENGINES),
+    default=ENGINES[0],
+    show_default=True,
+    help="transformers: the unmodified class; sparse: its arithmetic without the zeros.",
 )
 @click.option("--device", default="cpu", show_default=True, help="Device of the model.")
 @click.option("--check", is_flag=True, help="Compare every token with the interpreter's.")
@@ -120,6 +126,7 @@ def launch(
 @click.argument("paths", nargs=-1, required=True, type=click.Path(path_type=Path, exists=True))
 @click.option("--profile", type=click.Choice(list(PROFILES)), help="Machine; default: default.")
 @click.option("--model", type=click.Path(path_type=Path), help="Merged checkpoint folder.")
+@click.option("--engine", type=click.Choice(ENGINES[:2]), default="transformers", show_default=True)
 @click.option("--device", default="cpu", show_default=True, help="Device of the model.")
 @click.option("--max-tokens", type=click.IntRange(1), default=MAX_TOKENS, show_default=True)
 @click.option(
@@ -131,6 +138,7 @@ def verify(
     paths: tuple[Path, ...],
     profile: str | None,
     model: Path | None,
+    engine: str,
     device: str,
     max_tokens: int,
     output: Path | None,
@@ -145,9 +153,9 @@ def verify(
     from qgpu_run.progress import Progress
     from qgpu_run.verify_many import find_kernels, verify_kernels, write_results
 
-    config = _machine(profile, model, "transformers")
+    config = _machine(profile, model, engine)
     assert config is not None
-    made = _engine("transformers", config, profile, model, device, Progress())
+    made = _engine(engine, config, profile, model, device, Progress())
     results = []
     for result in verify_kernels(find_kernels(paths), config, made, max_tokens):
         results.append(result)
@@ -207,7 +215,7 @@ def _machine(
     from qgpu_run.errors import RequestError
     from qgpu_run.kernel_to_launch import is_image_file
 
-    if model is not None and engine == "transformers":
+    if model is not None and engine != "interpreter":
         from qgpu_run.load_model import read_manifest
 
         config = read_manifest(model).config
@@ -259,6 +267,10 @@ def _engine(
             raise RequestError(f"machine '{config.name}' is no profile: give --model")
         model = ensure_model(profile or config.name)
     click.echo(f"loading {model}", err=True)
+    if name == "sparse":
+        from qgpu_run.engines.sparse.engine import load_sparse_engine
+
+        return load_sparse_engine(model, progress=progress.read)
     loaded = load_model(model, device=device)
     from qgpu_run.engines.transformers_engine import TransformersEngine
 

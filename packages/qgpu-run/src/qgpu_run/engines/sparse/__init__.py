@@ -1,0 +1,1 @@
+"""The sparse engine: the checkpoint's own arithmetic on the weights that GPU tokens can reach."""

@@ -1,0 +1,137 @@
+"""The sparse engine: the same tokens, margins and memory as transformers on the same checkpoint."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+
+import numpy as np
+import pytest
+from qgpu_isa.interpreter import Launch
+from qgpu_isa.machine_config import NANO
+from qgpu_isa.random_programs import random_launch
+from qgpu_isa.vocabulary import vocabulary
+from qgpu_run.check import check_launch
+from qgpu_run.engines.sparse.engine import SparseEngine, load_sparse_engine
+from qgpu_run.engines.sparse.read_weights import CheckpointReader, read_weights
+from qgpu_run.engines.transformers_engine import TransformersEngine
+from qgpu_run.errors import ModelError
+from qgpu_run.launch import setup_tokens
+from qgpu_run.load_model import load_model, read_manifest
+from qgpu_run.verify import verify_launch
+
+
+@pytest.fixture(scope="module")
+def sparse(nano_model: Path) -> SparseEngine:
+    return load_sparse_engine(nano_model)
+
+
+@pytest.fixture(scope="module")
+def dense(nano_model: Path) -> TransformersEngine:
+    return TransformersEngine(load_model(nano_model))
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_predictions_margins_and_memory_are_those_of_transformers(
+    sparse: SparseEngine, dense: TransformersEngine, seed: int
+) -> None:
+    launch = random_launch(NANO, seed, max_tokens=60)
+    tokens = setup_tokens(launch, 0)
+    rng = np.random.default_rng(seed)
+    # Then tokens that no launch would have: what they do is arithmetic all the same.
+    tokens += rng.integers(0, vocabulary(NANO).size, 40).tolist()
+    sparse.reset()
+    dense.reset()
+    assert sparse.score(tokens, 0) == dense.score(tokens, 0)
+    assert sparse.read_memory() == dense.read_memory()
+
+
+@pytest.mark.parametrize("seed", range(20, 45))
+def test_random_programs_decode_exactly(sparse: SparseEngine, seed: int) -> None:
+    report = check_launch(random_launch(NANO, seed, max_tokens=200), sparse)
+    assert report.exact
+
+
+def test_a_fault_and_a_second_launch(sparse: SparseEngine, faulty: Launch, scale: Launch) -> None:
+    assert check_launch(faulty, sparse).fault is not None
+    assert verify_launch(scale, sparse).exact
+    assert sparse.read_memory()[16:22] == [200, 210, 220, 230, 240, 0]
+
+
+def test_the_cache_gives_the_same_weights(
+    nano_model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("QGPU_CACHE", str(tmp_path))
+    first = load_sparse_engine(nano_model)
+    kept = list((tmp_path / "sparse").iterdir())
+    assert len(kept) == 1
+    second = load_sparse_engine(nano_model)
+    for a, b in zip(first._weights, second._weights, strict=True):
+        assert np.array_equal(a, b)
+    kept[0].write_bytes(b"PK damaged")
+    load_sparse_engine(nano_model)
+
+
+def edited(model: Path, folder: Path, name: str, row: int, column: int, bits: int) -> Path:
+    """A copy of a checkpoint with one weight changed."""
+    copy = folder / "model"
+    shutil.copytree(model, copy)
+    reader = CheckpointReader(copy)
+    file, base, entry = reader._headers[name]
+    begin = base + entry["data_offsets"][0]
+    width = entry["shape"][-1] if len(entry["shape"]) > 1 else 1
+    with file.open("r+b") as stream:
+        stream.seek(begin + 2 * (row * width + column))
+        stream.write(int.to_bytes(bits, 2, "little"))
+    return copy
+
+
+ONE = 0x3F80
+FOREIGN = [
+    ("lm_head.weight", 0, -1, "logits of text tokens read dimensions of the circuit"),
+    ("model.layers.3.linear_attn.dt_bias", 0, 0, None),
+    ("model.layers.3.linear_attn.A_log", 0, 0, "the state of layer 3 decays"),
+    ("model.layers.3.linear_attn.in_proj_a.weight", 0, -1, "the state of layer 3 decays"),
+]
+
+
+@pytest.mark.parametrize(("name", "row", "column", "message"), FOREIGN)
+def test_what_cannot_be_left_out_is_refused(
+    nano_model: Path,
+    sparse: SparseEngine,
+    tmp_path: Path,
+    name: str,
+    row: int,
+    column: int,
+    message: str | None,
+) -> None:
+    column = int(sparse._weights.code[0]) if column < 0 else column
+    copy = edited(nano_model, tmp_path, name, row, column, ONE)
+    if message is None:
+        # A rate of e**-60 stays 1 whatever the step.
+        read_weights(read_manifest(copy))
+        return
+    with pytest.raises(ModelError, match=message):
+        read_weights(read_manifest(copy))
+
+
+def test_a_base_layer_that_reads_the_circuit_is_refused(
+    nano_model: Path, sparse: SparseEngine, tmp_path: Path
+) -> None:
+    config = json.loads((nano_model / "config.json").read_text())
+    last = config["num_hidden_layers"] - 1
+    name = f"model.layers.{last}.self_attn.v_proj.weight"
+    copy = edited(nano_model, tmp_path, name, 0, int(sparse._weights.code[0]), ONE)
+    with pytest.raises(ModelError, match=f"layer {last} is full_attention and acts on GPU tokens"):
+        read_weights(read_manifest(copy))
+
+
+def test_a_truncated_checkpoint_is_refused(nano_model: Path, tmp_path: Path) -> None:
+    copy = tmp_path / "model"
+    shutil.copytree(nano_model, copy)
+    file = next(copy.glob("*.safetensors"))
+    with file.open("r+b") as stream:
+        stream.truncate(file.stat().st_size // 2)
+    with pytest.raises(ModelError, match="truncated"):
+        read_weights(read_manifest(copy))
