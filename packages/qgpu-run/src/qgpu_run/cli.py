@@ -208,6 +208,58 @@ def tokens(
     return int(not report.all_right)
 
 
+@main.command()
+@click.argument("paths", nargs=-1, type=click.Path(path_type=Path, exists=True))
+@click.option(
+    "--profile", type=click.Choice(list(PROFILES)), default=DEFAULT_PROFILE, show_default=True
+)
+@click.option("--model", type=click.Path(path_type=Path), help="Merged checkpoint folder.")
+@click.option(
+    "--engine",
+    "engines",
+    type=click.Choice(ENGINES),
+    multiple=True,
+    default=ENGINES[:2],
+    show_default=True,
+    help="Engines to compare, the first with the others; repeat it.",
+)
+@click.option("--decode", type=click.IntRange(2), default=16, show_default=True)
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+@_reports_errors
+def bench(
+    paths: tuple[Path, ...],
+    profile: str,
+    model: Path | None,
+    engines: tuple[str, ...],
+    decode: int,
+    as_json: bool,
+) -> int:
+    """Compare the speed of engines on kernels (files or folders; default: vector_add and dot).
+
+    Every launch runs on every engine in turn, at most --decode tokens of each, and must decode
+    what the interpreter does.
+    """
+    from qgpu_run.bench import bench_engines
+    from qgpu_run.kernel_to_launch import KernelOptions, kernel_to_request
+    from qgpu_run.progress import Progress
+    from qgpu_run.verify_many import find_kernels
+
+    chosen = paths or (Path("kernels/elementwise/vector_add.cu"), Path("kernels/reduce/dot.cu"))
+    config = _machine(profile, model, engines[0])
+    assert config is not None
+    requests = [kernel_to_request(file, KernelOptions(), config) for file in find_kernels(chosen)]
+    makers = [
+        lambda name=name: _engine(name, config, profile, model, "cpu", Progress())
+        for name in engines
+    ]
+    report = bench_engines(requests, makers, decode)
+    if as_json:
+        click.echo(json.dumps(report.to_dict()))
+    else:
+        click.echo("\n".join(report.lines()))
+    return 0
+
+
 def _machine(
     profile: str | None, model: Path | None, engine: str, file: Path | None = None
 ) -> MachineConfig | None:
