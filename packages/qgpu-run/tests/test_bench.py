@@ -20,7 +20,7 @@ def test_sparse_beside_the_interpreter(invoke, nano_model: Path) -> None:
     engines = ("--engine", "interpreter", "--engine", "sparse")
     status, _, data = invoke(*command, *engines, "--json")
     assert status == 0
-    assert data["kernels"] == ["running_max", "trace"]
+    assert data["kernels"] == ["trace", "running_max"]
     assert [row["engine"] for row in data["engines"]] == ["interpreter", "sparse"]
     assert all(row["decoded_tokens"] == 16 for row in data["engines"])
     first, second = (row["decode_tokens_per_second"] for row in data["engines"])
