@@ -53,7 +53,7 @@ def postdominators(graph: Graph, ends: set[str]) -> dict[str, set[str]]:
     changed = True
     while changed:
         changed = False
-        for label in reversed(graph):
+        for label in reversed(list(graph)):
             targets = [*graph[label], *([END] if label in ends or not graph[label] else [])]
             new = set.intersection(*(over[t] for t in targets)) | {label}
             if new != over[label]:
@@ -104,10 +104,11 @@ def _varying(function: Function) -> set[Reg | Pred]:
         size = len(found) + len(controlled)
         for block in function.blocks:
             for op in block.ops:
-                if op.dst is not None and _differs(op, varies):
-                    found.add(op.dst)
+                if op.dst is None:
+                    continue
                 # What is assigned again after some lanes have left differs from theirs.
-                elif op.dst is not None and block.label in controlled and counts[op.dst] > 1:
+                again = block.label in controlled and counts[op.dst] > 1
+                if again or _differs(op, varies):
                     found.add(op.dst)
             cond = block.terminator.cond
             if cond is not None and cond.pred in found and not block.terminator.trap:

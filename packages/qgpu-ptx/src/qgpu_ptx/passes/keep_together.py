@@ -47,9 +47,9 @@ def drop_arrivals(function: Function) -> Function:
 def _may_be_parted(function: Function) -> set[str]:
     """Blocks at which lanes may come one after the other: waits in branches part them."""
     whole = flow(function)
-    waits = _warp_waits(function)
+    waits = _waits(function, Status.WARP)
     # Lanes that come to no wait any more part from nobody.
-    graph = restrict(whole, reaches(whole, waits))
+    graph = restrict(whole, reaches(whole, waits | _waits(function, Status.CTA)))
     ends = {label for label, targets in graph.items() if targets != whole[label]}
     over = postdominators(graph, ends)
     parted: set[str] = set()
@@ -58,7 +58,7 @@ def _may_be_parted(function: Function) -> set[str]:
             inside = region(graph, branch, over)
             if (inside | {branch}) & waits:
                 parted |= inside
-    backward: dict[str, tuple[str, ...]] = {label: () for label in graph}
+    backward: dict[str, tuple[str, ...]] = dict.fromkeys(graph, ())
     for label, targets in graph.items():
         for target in targets:
             backward[target] += (label,)
@@ -67,7 +67,7 @@ def _may_be_parted(function: Function) -> set[str]:
 
 def close_rounds(function: Function) -> Function:
     """Makes the lanes of a warp wait for each other between the rounds of a loop."""
-    waits = _warp_waits(function)
+    waits = _waits(function, Status.WARP)
     if not waits:
         return function
     graph = flow(function)
@@ -110,12 +110,12 @@ def _close(function: Function, head: str, loop: set[str]) -> Function:
     return replace(function, blocks=(*blocks, back))
 
 
-def _warp_waits(function: Function) -> set[str]:
-    """Blocks with a way out that waits for the warp."""
+def _waits(function: Function, status: Status) -> set[str]:
+    """Blocks with a way out that waits for the warp or the CTA."""
     return {
         block.label
         for block in function.blocks
-        if any(edge.status is Status.WARP for edge in block.terminator.edges)
+        if any(edge.status is status for edge in block.terminator.edges)
     }
 
 
@@ -127,6 +127,4 @@ def _with_edges(function: Function, change: Change) -> Function:
 
 def _with_block_edges(block: BasicBlock, change: Change) -> BasicBlock:
     end = block.terminator
-    return replace(
-        block, terminator=replace(end, taken=change(end.taken), next=change(end.next))
-    )
+    return replace(block, terminator=replace(end, taken=change(end.taken), next=change(end.next)))
