@@ -226,6 +226,34 @@ def test_local_memory_and_calls(kernel_text: KernelText) -> None:
     check(kernel_text(body, function), random_words(12), (12, 1, 1))
 
 
+PARAMETERS = [
+    *(f".param .b32 q; st.param.b32 [q],%r1; ld.param.{t} %r9,[q+{i}];"
+      for t, i in (("u8", 0), ("s8", 0), ("u8", 3), ("s8", 1), ("u16", 0), ("s16", 2), ("u32", 0))),
+    ".param .b64 q; mul.wide.u32 %rd2,%r1,%r1; st.param.b64 [q],%rd2; ld.param.s16 %r9,[q+6];",
+    ".param .align 4 .b8 q[8]; st.param.b32 [q],%r1; st.param.b8 [q+1],%r0; st.param.b16 [q+6],%r1;"
+    "st.param.b16 [q+4],%r0; ld.param.u32 %r9,[q]; ld.param.u32 %r2,[q+4]; xor.b32 %r9,%r9,%r2;",
+    ".param .b8 q; st.param.b8 [q],%r1; ld.param.s8 %r9,[q];",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("body", PARAMETERS)
+def test_parts_of_parameters(kernel_text: KernelText, body: str) -> None:
+    check(kernel_text(f"{LOAD} {{ {body} }} {STORE}"), random_words(12), (12, 1, 1))
+
+
+@pytest.mark.parametrize("type_", ["u8", "s8", "u16", "s16"])
+def test_narrow_arguments_of_functions(kernel_text: KernelText, type_: str) -> None:
+    function = (
+        ".func (.param .b32 result) f(.param .b32 n) {\n.reg .b32 %r<9>;\n"
+        f"ld.param.{type_} %r1,[n]; st.param.b32 [result],%r1; ret;\n}}\n"
+    )
+    body = (
+        f"{LOAD} {{ .param .b32 y; .param .b32 z; st.param.b32 [y],%r1;\n"
+        f"call.uni (z), f, (y); ld.param.{type_} %r9,[z]; }}\n{STORE}"
+    )
+    check(kernel_text(body, function), random_words(12), (12, 1, 1))
+
+
 @pytest.mark.parametrize("block", [(3, 4, 2), (4, 2, 3), (8, 2, 1), (5, 1, 3)])
 def test_block_shapes(kernel_text: KernelText, block: tuple[int, int, int]) -> None:
     threads = block[0] * block[1] * block[2]

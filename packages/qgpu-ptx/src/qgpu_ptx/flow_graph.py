@@ -27,16 +27,24 @@ def dominators(function: Function) -> dict[str, set[str]]:
     return result
 
 
-def loop_depths(function: Function) -> dict[str, int]:
-    """In how many loops each block is."""
+def natural_loops(function: Function) -> dict[str, set[str]]:
+    """The blocks of each loop, by its first block."""
     over = dominators(function)
     predecessors = function.predecessors()
-    depth = {block.label: 0 for block in function.blocks}
+    loops: dict[str, set[str]] = {}
     for block in function.blocks:
         for head in block.terminator.targets:
             if head in over[block.label]:
-                for member in _loop(head, block.label, predecessors):
-                    depth[member] += 1
+                loops.setdefault(head, set()).update(_loop(head, block.label, predecessors))
+    return loops
+
+
+def loop_depths(function: Function) -> dict[str, int]:
+    """In how many loops each block is."""
+    depth = {block.label: 0 for block in function.blocks}
+    for members in natural_loops(function).values():
+        for member in members:
+            depth[member] += 1
     return depth
 
 

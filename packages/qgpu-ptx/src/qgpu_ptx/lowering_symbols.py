@@ -30,17 +30,18 @@ class RegisterVariable:
 
 @dataclass
 class ParameterBlock:
-    """A `.param` variable: bytes known beforehand, or registers by (offset, size)."""
+    """A `.param` variable: bytes known beforehand, or a register for each of its words."""
 
     size: int
     data: bytes | None = None
-    pieces: dict[tuple[int, int], Reg] = field(default_factory=dict)
+    words: dict[int, Reg] = field(default_factory=dict)
 
-    def piece(self, offset: int, size: int, register: Callable[[], Reg]) -> Reg:
-        """The register that holds `size` bytes (1, 2 or 4) at an offset."""
-        if (offset, size) not in self.pieces:
-            self.pieces[offset, size] = register()
-        return self.pieces[offset, size]
+    def word(self, offset: int, register: Callable[[], Reg]) -> Reg:
+        """The register that holds the word in which a byte offset lies."""
+        index = offset // 4
+        if index not in self.words:
+            self.words[index] = register()
+        return self.words[index]
 
 
 @dataclass(frozen=True)

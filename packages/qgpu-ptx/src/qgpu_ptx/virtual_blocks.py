@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from qgpu_isa.instruction import Slot
 
 from qgpu_ptx.dependences import Dependences
-from qgpu_ptx.flow_graph import loop_depths
+from qgpu_ptx.flow_graph import natural_loops
 from qgpu_ptx.ir import (
     EXCLUSIVE_LOADS,
     BasicBlock,
@@ -133,22 +133,36 @@ def _flag(block: BasicBlock, group: Group, depends: Dependences) -> Slot | None:
 
 
 def block_order(function: Function) -> list[str]:
-    """Reverse post-order in which a loop's body comes before what follows the loop.
+    """Reverse post-order in which a loop's blocks stand together, before what follows the loop.
 
     Lanes that wait for a later block are joined by those that still run earlier ones.
     """
     blocks = {b.label: b for b in function.blocks}
-    depth = loop_depths(function)
+    loops = natural_loops(function)
+    inside = {label: [head for head in loops if label in loops[head]] for label in blocks}
     order: list[str] = []
     seen: set[str] = set()
 
     def visit(label: str) -> None:
         seen.add(label)
         # Visited first means numbered last: leave loops first, then the way that is not taken.
-        for target in sorted(blocks[label].terminator.targets, key=lambda t: depth[t]):
+        for target in sorted(blocks[label].terminator.targets, key=lambda t: len(inside[t])):
             if target not in seen:
                 visit(target)
         order.append(label)
 
     visit(function.blocks[0].label)
-    return order[::-1]
+    return _loops_together(order[::-1], loops, inside)
+
+
+def _loops_together(
+    order: list[str], loops: dict[str, set[str]], inside: dict[str, list[str]]
+) -> list[str]:
+    """Moves each loop's blocks forward to its first one, the outer loops' first."""
+    for head in sorted(loops, key=lambda h: len(inside[h])):
+        members = loops[head]
+        at = order.index(head)
+        before = [label for label in order[:at] if label not in members]
+        after = [label for label in order[at:] if label not in members]
+        order = [*before, *(label for label in order if label in members), *after]
+    return order

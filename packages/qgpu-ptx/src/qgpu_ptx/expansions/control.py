@@ -118,13 +118,13 @@ def _copy_in(
     if given.data is not None:
         block.data = given.data
         return
-    for (offset, size), register in list(given.pieces.items()):
-        c.b.assign(block.piece(offset, size, c.b.variable), register)
+    for index, register in list(given.words.items()):
+        c.b.assign(block.word(4 * index, c.b.variable), register)
 
 
 def _fill(c: InstructionContext, block: ParameterBlock, words: Words) -> None:
     for index, word in enumerate(words):
-        c.b.assign(block.piece(4 * index, min(4, block.size), c.b.variable), word)
+        c.b.assign(block.word(4 * index, c.b.variable), word)
 
 
 def _copy_back(
@@ -138,11 +138,8 @@ def _copy_back(
     assert isinstance(result, ParameterBlock)
     if target is None:
         type_ = SCALAR_TYPES[f"b{8 * result.size}"]
-        words = [
-            result.piece(offset, min(4, result.size), c.b.variable)
-            for offset in range(0, result.size, 4)
-        ]
+        words = [result.word(offset, c.b.variable) for offset in range(0, result.size, 4)]
         c.write(actual, type_, (words[0], words[1]) if len(words) == 2 else (words[0],))
         return
-    for (offset, size), register in list(result.pieces.items()):
-        c.b.assign(target.piece(offset, size, c.b.variable), register)
+    for index, register in list(result.words.items()):
+        c.b.assign(target.word(4 * index, c.b.variable), register)

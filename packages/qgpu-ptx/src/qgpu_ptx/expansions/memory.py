@@ -7,7 +7,7 @@ from qgpu_ptx.expansions.arithmetic import check_count
 from qgpu_ptx.expansions.conversion import pack, unpack
 from qgpu_ptx.expansions.registry import Modifiers, expansion
 from qgpu_ptx.instruction_context import InstructionContext, Words
-from qgpu_ptx.ir import WORD, ZERO, Imm, Reg, Special, Value
+from qgpu_ptx.ir import WORD, ZERO, Imm, Special, Value
 from qgpu_ptx.lowering_symbols import ParameterBlock
 from qgpu_ptx.ptx_interpreter.scalar_types import SCALAR_TYPES, ScalarType
 
@@ -95,19 +95,26 @@ def _parameter(c: InstructionContext, operand: ast.Operand) -> tuple[ParameterBl
 def _load_parameter(
     c: InstructionContext, block: ParameterBlock, offset: int, type_: ScalarType
 ) -> Words:
-    if not 0 <= offset <= block.size - type_.bytes:
-        raise c.error(f"offset {offset} of a parameter that holds {block.size} bytes")
+    _check_parameter(c, block, offset, type_)
     if block.data is not None:
         bits = int.from_bytes(block.data[offset : offset + type_.bytes], "little")
         words: Words = (Imm(bits & WORD),)
         return (*words, Imm(bits >> 32)) if type_.bits == 64 else words
+    word = block.word(offset, c.b.variable)
     if type_.bits == 64:
-        return _piece(c, block, offset, 4), _piece(c, block, offset + 4, 4)
-    return (_piece(c, block, offset, type_.bytes),)
+        return word, block.word(offset + WORD_BYTES, c.b.variable)
+    if type_.bits == 32:
+        return (word,)
+    return (c.b.part(word, offset % WORD_BYTES, type_.bytes),)
 
 
-def _piece(c: InstructionContext, block: ParameterBlock, offset: int, size: int) -> Reg:
-    return block.piece(offset, size, c.b.variable)
+def _check_parameter(
+    c: InstructionContext, block: ParameterBlock, offset: int, type_: ScalarType
+) -> None:
+    if not 0 <= offset <= block.size - type_.bytes:
+        raise c.error(f"offset {offset} of a parameter that holds {block.size} bytes")
+    if offset % min(type_.bytes, WORD_BYTES):
+        raise c.error(f"offset {offset} is no multiple of the {type_.bytes} bytes accessed")
 
 
 @expansion("st")
@@ -167,11 +174,14 @@ def _store_parameter(
 ) -> None:
     if block.data is not None:
         raise c.unsupported("kernel parameters cannot be stored to")
-    if not 0 <= offset <= block.size - type_.bytes:
-        raise c.error(f"offset {offset} of a parameter that holds {block.size} bytes")
-    size = min(type_.bytes, WORD_BYTES)
-    for index, word in enumerate(value):
-        c.b.assign(_piece(c, block, offset + WORD_BYTES * index, size), word)
+    _check_parameter(c, block, offset, type_)
+    if type_.bytes < min(WORD_BYTES, block.size):
+        word, shift = block.word(offset, c.b.variable), 8 * (offset % WORD_BYTES)
+        mask = (1 << type_.bits) - 1
+        kept = c.b.and_(word, WORD - (mask << shift))
+        value = (c.b.or_(kept, c.b.shl(c.b.and_(value[0], mask), shift)),)
+    for index, part in enumerate(value):
+        c.b.assign(block.word(offset + WORD_BYTES * index, c.b.variable), part)
 
 
 @expansion("prefetch", "prefetchu", "membar", "fence", "nanosleep")

@@ -20,6 +20,9 @@ from qgpu_ptx.thread_values import thread
 if TYPE_CHECKING:
     from qgpu_ptx.ast_to_ir import KernelLowering
 
+ARRIVE = "arrive"
+"""Begins the labels of blocks before which the lanes of a pass wait for each other."""
+
 Combine = Callable[[Value, Value, int], Value]
 """(sum so far, a lane's word, the lane's number) to a new sum."""
 
@@ -50,6 +53,13 @@ class WarpExchange:
         if not self.single_pass:
             self.b.barrier(Status.CTA if self._cta else Status.WARP)
 
+    def arrive(self) -> None:
+        """Waits until the lanes of a pass are together; see `keep_together`."""
+        if not self.single_pass:
+            label = self.b.label(ARRIVE)
+            self.b.jump(label, Status.WARP)
+            self.b.place(label)
+
     def area(self, name: str, words: int) -> int:
         """The byte address of an area of scratch words."""
         return self.kernel.variables.scratch(name, words)
@@ -69,6 +79,7 @@ class WarpExchange:
         b = self.b
         if self.single_pass:
             return b.nonzero(b.ballot(condition))
+        self.arrive()
         mine = self._pass_word()
         if condition is True:
             b.store(mine, Imm(1), space="shared")
@@ -88,6 +99,7 @@ class WarpExchange:
         within its warp for the first level, and 0 for sums that are already in place.
         """
         b = self.b
+        self.arrive()
         mine = self.thread_word("flags")
         b.store(mine, word, space="shared")
         lanes = min(self._lanes, self._threads)
@@ -129,6 +141,7 @@ class WarpExchange:
     def ballot(self, condition: Condition) -> Value:
         """Bits of the threads (of the warp) for which the condition holds."""
         b = self.b
+        self.arrive()
         votes = b.ballot(condition)
         if self.single_pass:
             return votes
@@ -141,6 +154,7 @@ class WarpExchange:
 
     def count(self, condition: Condition) -> Value:
         """The number of threads that take part for which the condition holds."""
+        self.arrive()
         votes = self.b.op("popc", self.b.ballot(condition))
         if self.single_pass:
             return votes

@@ -13,6 +13,7 @@ from qgpu_ptx.passes.fold_addresses import fold_addresses
 from qgpu_ptx.passes.fold_parts import fold_parts
 from qgpu_ptx.passes.fold_ranges import fold_ranges
 from qgpu_ptx.passes.hoist_setup import hoist_setup
+from qgpu_ptx.passes.keep_together import close_rounds, drop_arrivals
 from qgpu_ptx.passes.propagate import propagate
 from qgpu_ptx.passes.recombine import recombine
 from qgpu_ptx.passes.remove_dead import remove_dead
@@ -42,6 +43,7 @@ CHOOSE = "ways"
 """Without this pass, there is nothing to choose from either."""
 
 PIPELINE = (
+    _plain("arrivals", drop_arrivals),
     _plain("flow", simplify_flow),
     _plain("exchanges", separate_exchanges),
     _plain("dead", remove_dead),
@@ -68,4 +70,5 @@ PIPELINE = (
     Pass("sink-branches", sink_values),
     _plain("coalesce", coalesce),
     _plain("locals-2", rename_locals),
+    _plain("rounds", close_rounds),
 )
