@@ -57,6 +57,12 @@ def test_refused_with_its_place(kernel_text: KernelText, body: str, message: str
     assert span.column == 3 or "%clock" in body
 
 
+def test_more_ctas_than_can_be_numbered(kernel_text: KernelText) -> None:
+    spec = LaunchSpec("k", (1 << 16, 1, 2), (1, 1, 1), (ArrayArgument("p", "u32", (0,)),), {})
+    with pytest.raises(MachineLimitError, match="131072 CTAs"):
+        lower_launch(parse_ptx(kernel_text(""), "k.ptx"), spec, DEFAULT)
+
+
 def test_trap_behind_a_branch(kernel_text: KernelText) -> None:
     body = "ld.global.u32 %r1,[%rd0]; setp.ne.u32 %p1,%r1,{}; @%p1 bra L;\ntrap;\nL:"
     for value, last in ((0, TokenClass.FAULT), (1, TokenClass.END)):
