@@ -1,6 +1,8 @@
 """The command line."""
 
+import errno
 import json
+import os
 from pathlib import Path
 
 import pytest
@@ -180,3 +182,28 @@ def test_an_endless_kernel_ends_with_a_hint(tmp_path: Path) -> None:
     result = call("run", path, "--max-tokens", 10)
     assert result.exit_code == 1
     assert "more than 10 tokens; raise --max-tokens" in result.stderr
+
+
+def test_output_to_a_pipe_or_a_link_does_not_replace_it(listing: Path, tmp_path: Path) -> None:
+    pipe, link, target = tmp_path / "pipe", tmp_path / "link", tmp_path / "target"
+    os.mkfifo(pipe)
+    link.symlink_to(target)
+    end = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
+    for path in (pipe, link):
+        result = call("asm", listing, "-o", path)
+        assert result.exit_code == 0, result.output
+    assert pipe.is_fifo()
+    assert link.is_symlink()
+    assert os.read(end, 1 << 16) == target.read_bytes()
+    os.close(end)
+
+
+def test_output_that_cannot_be_written_is_one_message(monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(*_: object, **options: object) -> None:
+        if not options.get("err"):
+            raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr("click.echo", full)
+    result = call("list")
+    assert result.exit_code == 2
+    assert isinstance(result.exception, SystemExit)

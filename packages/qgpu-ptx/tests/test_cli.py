@@ -98,3 +98,12 @@ def test_supported_lists_the_table() -> None:
     rows = json.loads(call("supported", "--json").stdout)
     opcodes = {re.split(r"[.{]", row["instruction"])[0] for row in rows}
     assert opcodes >= {"add", "ld", "bar", "shfl"}
+
+
+def test_an_unknown_opcode_and_an_empty_file_are_mistakes(tmp_path: Path) -> None:
+    path = tmp_path / "empty.ptx"
+    path.touch()
+    for arguments, message in ((("supported", "nope"), "nope"), (("parse", path), "is empty")):
+        result = call(*arguments)
+        assert result.exit_code == 2
+        assert message in result.stderr

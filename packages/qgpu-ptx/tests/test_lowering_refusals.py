@@ -8,8 +8,9 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
-from qgpu_isa import DEFAULT, NANO, SMALL, MachineConfig
+from qgpu_isa import DEFAULT, NANO, SMALL, MachineConfig, run_launch
 from qgpu_isa.program_text import text_to_image
+from qgpu_isa.vocabulary import TokenClass
 from qgpu_ptx import QgpuPtxError, parse_ptx
 from qgpu_ptx.cli import main
 from qgpu_ptx.commands.lower_command import STAGES
@@ -54,6 +55,19 @@ def test_refused_with_its_place(kernel_text: KernelText, body: str, message: str
     assert span is not None
     assert span.line == line
     assert span.column == 3 or "%clock" in body
+
+
+def test_more_ctas_than_can_be_numbered(kernel_text: KernelText) -> None:
+    spec = LaunchSpec("k", (1 << 16, 1, 2), (1, 1, 1), (ArrayArgument("p", "u32", (0,)),), {})
+    with pytest.raises(MachineLimitError, match="131072 CTAs"):
+        lower_launch(parse_ptx(kernel_text(""), "k.ptx"), spec, DEFAULT)
+
+
+def test_trap_behind_a_branch(kernel_text: KernelText) -> None:
+    body = "ld.global.u32 %r1,[%rd0]; setp.ne.u32 %p1,%r1,{}; @%p1 bra L;\ntrap;\nL:"
+    for value, last in ((0, TokenClass.FAULT), (1, TokenClass.END)):
+        _, steps = run_launch(lower(kernel_text(body.format(value))).launch())
+        assert steps[-1].token.cls is last
 
 
 def test_recursion_is_refused(kernel_text: KernelText) -> None:

@@ -109,3 +109,15 @@ def test_arrays_are_read_as_cuda_wrote_them() -> None:
     assert OutputArray("x", "s64", 8, 1).read(memory) == [-2]
     assert OutputArray("x", "u32", 8, 1).read(memory) == [0xFFFF_FFFE]
     assert OutputArray("x", "u32", 8, 0).read(memory) == []
+
+
+@pytest.mark.parametrize("value", ["1,,2", "1,", "", "[]", "[1,2", "1]", "zeros(-1)"])
+def test_lists_with_holes_are_refused(value: str) -> None:
+    with pytest.raises(RequestError, match="--arg a"):
+        parse_argument(f"a:s32*={value}")
+
+
+def test_grids_beyond_cuda_are_refused() -> None:
+    assert parse_sizes("2147483647", "--grid") == (2147483647, 1, 1)
+    with pytest.raises(RequestError, match="--grid"):
+        parse_sizes("2147483648", "--grid")

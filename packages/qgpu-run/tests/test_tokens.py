@@ -69,7 +69,7 @@ def test_a_kernel_that_is_not_lowered_is_named(invoke, tmp_path: Path) -> None:
     spec = FEW[0].with_suffix(".toml").read_text().replace("block = [16", "block = [256")
     (tmp_path / "vector_add.toml").write_text(spec)
     status, text, data = invoke("tokens", tmp_path, "--json")
-    assert status == 0, text
+    assert status == 1, text
     (kernel,) = data["kernels"]
     assert (kernel["tokens"], kernel["ok"]) == (None, None)
     assert "256 threads" in kernel["problem"]
@@ -81,3 +81,9 @@ def test_a_kernel_that_is_not_lowered_is_named(invoke, tmp_path: Path) -> None:
 def test_no_kernels(invoke, tmp_path: Path) -> None:
     status, text, _ = invoke("tokens", tmp_path)
     assert (status, "no kernel" in text) == (2, True)
+
+
+def test_kernels_of_which_none_can_be_run(invoke, tmp_path: Path) -> None:
+    (tmp_path / "k.cu").write_text("int x = ;")
+    status, text, _ = invoke("tokens", tmp_path / "k.cu")
+    assert status == 1, text

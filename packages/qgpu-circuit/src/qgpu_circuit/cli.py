@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, ParamSpec, TextIO, TypeVar
 import click
 from qgpu_isa import PROFILES, profile
 from qgpu_isa.cache import cached_circuit
-from qgpu_isa.errors import QgpuError
+from qgpu_isa.errors import QgpuError, os_error_text
 
 if TYPE_CHECKING:
     from qgpu_circuit.layers import CircuitPlan
@@ -50,10 +50,8 @@ def readable_errors(command: Callable[P, R]) -> Callable[P, R]:
             return command(*args, **kwargs)
         except QgpuError as error:
             raise _Failure(str(error), error.exit_code) from None
-        except BrokenPipeError:
-            raise
         except OSError as error:
-            raise _Failure(f"{error.filename}: {error.strerror}", 2) from None
+            raise _Failure(os_error_text(error), 2) from None
 
     return run
 

@@ -19,7 +19,7 @@ from qgpu_isa.docgen import (
     stale_documents,
     write_documents,
 )
-from qgpu_isa.errors import QgpuError
+from qgpu_isa.errors import QgpuError, os_error_text
 from qgpu_isa.files import InputError, read_image, read_memory, write_text
 from qgpu_isa.instruction import INSTRUCTIONS, Instruction
 from qgpu_isa.interpreter import Launch, Machine, StepRecord, launch_tokens, run_launch
@@ -61,6 +61,8 @@ def _command(function: Callable[..., None]) -> Callable[..., None]:
         except QgpuError as error:
             failure = _Mistake if error.exit_code == _Mistake.exit_code else _Failure
             raise failure(str(error)) from None
+        except OSError as error:
+            raise _Mistake(os_error_text(error)) from None
 
     return wrapper
 

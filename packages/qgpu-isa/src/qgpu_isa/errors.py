@@ -33,3 +33,10 @@ class ExecutionError(QgpuError):
     """A launch that did not reach its end record."""
 
     exit_code = 1
+
+
+def os_error_text(error: OSError) -> str:
+    """One line for what the system refused. Raises a closed pipe again: click ends quietly then."""
+    if isinstance(error, BrokenPipeError):
+        raise error
+    return f"{error.filename or 'output'}: {error.strerror or error}"

@@ -22,11 +22,17 @@ class InputError(QgpuError):
 def write_text(path: Path, text: str) -> None:
     """Writes a file beside `path` and renames it: `path` is never half written.
 
+    A link stays a link, and what is no regular file (a pipe, a device) is written to in place.
+
     Raises:
         InputError: the folder cannot be written.
     """
+    target = Path(os.path.realpath(path))
+    if target.exists() and not target.is_file() and not target.is_dir():
+        _write_in_place(path, text)
+        return
     try:
-        descriptor, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+        descriptor, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
     except OSError as error:
         raise InputError(f"cannot write {path}: {error.strerror}") from None
     try:
@@ -35,9 +41,16 @@ def write_text(path: Path, text: str) -> None:
         umask = os.umask(0)
         os.umask(umask)
         os.chmod(name, 0o666 & ~umask)
-        os.replace(name, path)
+        os.replace(name, target)
     except OSError as error:
         os.unlink(name)
+        raise InputError(f"cannot write {path}: {error.strerror}") from None
+
+
+def _write_in_place(path: Path, text: str) -> None:
+    try:
+        path.write_text(text, encoding="utf-8")
+    except OSError as error:
         raise InputError(f"cannot write {path}: {error.strerror}") from None
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
 import click
-from qgpu_isa.errors import QgpuError
+from qgpu_isa.errors import QgpuError, os_error_text
 from qgpu_isa.machine_config import PROFILES
 
 if TYPE_CHECKING:
@@ -33,6 +33,9 @@ def _reports_errors(command: Callable[..., None]) -> Callable[..., None]:
             command(*args, **kwargs)
         except QgpuError as error:
             _fail(error)
+        except OSError as error:
+            click.echo(f"error: {os_error_text(error)}", err=True)
+            sys.exit(2)
 
     return run
 

@@ -10,6 +10,7 @@ import importlib
 from typing import Any
 
 import click
+from qgpu_isa.errors import os_error_text
 
 from qgpu_ptx.diagnostics import QgpuPtxError
 
@@ -45,6 +46,9 @@ class _Commands(click.Group):
             return super().invoke(ctx)
         except QgpuPtxError as error:
             click.echo(error.render(), err=True)
+            ctx.exit(2)
+        except OSError as error:
+            click.echo(f"error: {os_error_text(error)}", err=True)
             ctx.exit(2)
 
 

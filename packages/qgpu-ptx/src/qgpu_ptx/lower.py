@@ -6,6 +6,7 @@ from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 
 from qgpu_isa import Launch, MachineConfig, ProgramImage
+from qgpu_isa.interpreter.machine import MAX_CTAS
 
 from qgpu_ptx.allocate_registers import allocate_registers
 from qgpu_ptx.ast_to_ir import KernelLowering
@@ -136,6 +137,8 @@ def _lower(
             f"a CTA of {shape.threads} threads does not fit machine '{config.name}', "
             f"which holds {config.threads}"
         )
+    if shape.ctas > MAX_CTAS:
+        raise MachineLimitError(f"a grid of {shape.ctas} CTAs; at most {MAX_CTAS} can be numbered")
     combines = CHOOSE not in without
     function, variables = _to_ir(module, entry, shape, arguments, config, first_free, combines)
     watch = watch or (lambda name, ir: None)

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
-from qgpu_isa.errors import QgpuError
+from qgpu_isa.errors import QgpuError, os_error_text
 from qgpu_isa.machine_config import PROFILES, MachineConfig
 from qgpu_isa.machine_config import profile as profile_config
 
@@ -40,6 +40,9 @@ def _reports_errors(command: Callable[..., int]) -> Callable[..., None]:
             status = error.exit_code
         except QgpuPtxError as error:
             click.echo(error.render(), err=True)
+            status = 2
+        except OSError as error:
+            click.echo(f"error: {os_error_text(error)}", err=True)
             status = 2
         sys.exit(status)
 
@@ -187,7 +190,8 @@ def tokens(
     """Count the tokens of kernels (files or folders; default: kernels/) without a model.
 
     Runs the launch specs on the reference interpreter and compares the decoded tokens with those
-    of the naive lowering. Exits with 1 if a result is wrong, 2 if there are no kernels.
+    of the naive lowering. Exits with 1 if a result is wrong or no kernel could be run, 2 if there
+    are no kernels.
     """
     from qgpu_run.errors import RequestError
     from qgpu_run.measure_tokens import TokenReport, measure_kernels, table_line
@@ -205,7 +209,7 @@ def tokens(
     if output is not None:
         report.write(output)
     click.echo(json.dumps(report.to_dict()) if as_json else "\n".join(report.summary()))
-    return int(not report.all_right)
+    return int(not report.all_right or all(kernel.ok is None for kernel in kernels))
 
 
 @main.command()

@@ -22,6 +22,8 @@ NUMPY_TYPES = {
 }  # fmt: skip
 
 MAX_ELEMENTS = 1 << 24
+MAX_SIZE = (1 << 31) - 1
+"""The most CTAs or threads in one direction that CUDA launches."""
 
 
 @dataclass(frozen=True)
@@ -65,10 +67,10 @@ def parse_argument(text: str) -> GivenArgument:
         given = GivenArgument(name, base, (0,) * length, True)
     else:
         is_list = value.startswith("[") or "," in value or pointer
-        items = [item.strip() for item in value.strip("[]").split(",")]
-        values = tuple(_integer(name, item) for item in items if item)
-        if not is_list and len(values) != 1:
-            raise RequestError(f"--arg {name} has no value")
+        inner = value[1:-1] if value.startswith("[") and value.endswith("]") else value
+        if not inner.strip():
+            raise RequestError(f"--arg {name} has no value; an empty array is zeros(0)")
+        values = tuple(_integer(name, item.strip()) for item in inner.split(","))
         given = GivenArgument(name, base, values, is_list)
     if type_ is not None and pointer != given.is_array:
         raise RequestError(f"--arg {name}: '{value}' does not fit type {type_}")
@@ -106,7 +108,7 @@ def parse_sizes(text: str, option: str) -> tuple[int, int, int]:
         sizes = [int(part) for part in parts]
     except ValueError:
         sizes = []
-    if not 1 <= len(sizes) <= 3 or min(sizes) < 1:
+    if not 1 <= len(sizes) <= 3 or not all(1 <= size <= MAX_SIZE for size in sizes):
         raise RequestError(f"{option} {text}: write one to three positive numbers, as in 16 or 4,4")
     x, y, z = [*sizes, 1, 1][:3]
     return (x, y, z)

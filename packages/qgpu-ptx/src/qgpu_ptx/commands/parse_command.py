@@ -10,7 +10,7 @@ from typing import Any
 import click
 
 from qgpu_ptx.commands.files import read_text
-from qgpu_ptx.diagnostics import CudaLocation
+from qgpu_ptx.diagnostics import CudaLocation, InputFileError
 from qgpu_ptx.ptx_ast import Node
 from qgpu_ptx.source_to_ast import parse_ptx
 
@@ -20,7 +20,10 @@ from qgpu_ptx.source_to_ast import parse_ptx
 @click.option("--json", "as_json", is_flag=True, help="Print the syntax tree as JSON.")
 def command(source: Path, as_json: bool) -> None:
     """Check a PTX file and print it, or its syntax tree."""
-    module = parse_ptx(read_text(source), str(source))
+    text = read_text(source)
+    if not text.strip():
+        raise InputFileError(f"{source} is empty: PTX begins with .version")
+    module = parse_ptx(text, str(source))
     if as_json:
         click.echo(json.dumps(_plain(module), indent=1))
     else:

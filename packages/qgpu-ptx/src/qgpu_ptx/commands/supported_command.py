@@ -14,9 +14,15 @@ from qgpu_ptx.ptx_interpreter import supported_instructions
 @click.option("--json", "as_json", is_flag=True, help="Print the table as JSON.")
 def command(opcodes: tuple[str, ...], as_json: bool) -> None:
     """List the PTX instructions that can be run, with their modifiers."""
+    known = supported_instructions()
+    for opcode in opcodes:
+        if opcode not in known:
+            raise click.BadParameter(
+                f"'{opcode}' is no opcode that can be run", param_hint="OPCODES"
+            )
     specs = [
         spec
-        for opcode, shapes in supported_instructions().items()
+        for opcode, shapes in known.items()
         for spec in shapes
         if not opcodes or opcode in opcodes
     ]

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from qgpu_isa.program import Status
 
-from qgpu_ptx.ir import BasicBlock, Edge, Function
+from qgpu_ptx.ir import EXIT, BasicBlock, Edge, Function
 
 
 def simplify_flow(function: Function) -> Function:
@@ -32,7 +32,7 @@ def _simplify(block: BasicBlock, function: Function) -> BasicBlock:
         ):  # fmt: skip
             target = blocks.get(to.target) if to.target is not None else None
             if target and not target.ops and _traps(target) and to.status is Status.RUN:
-                end = replace(end, cond=cond, taken=to, next=other, trap=True)
+                end = replace(end, cond=cond, taken=EXIT, next=other, trap=True)
                 break
     elif end.taken.target is not None and not end.trap and end.taken.status is Status.RUN:
         target = blocks[end.taken.target]
