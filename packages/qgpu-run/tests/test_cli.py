@@ -40,9 +40,9 @@ def test_check_verify_and_plain_agree(invoke, image_files: Path) -> None:
 def test_a_lying_engine_fails_the_check(
     invoke, image_files: Path, lying, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from qgpu_run import cli
+    from qgpu_run.open_engine import EngineChoice
 
-    monkeypatch.setattr(cli, "_engine", lambda *_: lying(at=2, token=0))
+    monkeypatch.setattr(EngineChoice, "open", lambda *_: lying(at=2, token=0))
     for flag in ("--check", "--verify"):
         status, _, data = invoke("launch", image_files / "scale.qasm", flag, "--json")
         assert status == 1

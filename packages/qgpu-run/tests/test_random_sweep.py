@@ -1,34 +1,31 @@
 """Thousands of random programs through the weights, teacher-forced: long, so marked slow.
 
-`QGPU_CACHE` (default `~/.cache/qgpu`) keeps the models between runs.
+`QGPU_CACHE` (default `~/.cache/qgpu`) keeps the models between runs. `qgpu-run fuzz` runs any
+number of further programs.
 """
 
 from __future__ import annotations
 
-from functools import lru_cache
-
 import pytest
 from qgpu_isa import profile
-from qgpu_isa.random_programs import random_launch
-from qgpu_run.engines.transformers_engine import TransformersEngine
-from qgpu_run.load_model import ensure_model, load_model
-from qgpu_run.verify import verify_launch
+from qgpu_run.fuzz import fuzz
+from qgpu_run.open_engine import EngineChoice
+from qgpu_run.progress import Progress
 
 pytestmark = pytest.mark.slow
 
-SWEEPS = [("nano", 100, group) for group in range(100)]
-SWEEPS += [("default", 10, group) for group in range(20)]
 
-
-@lru_cache(maxsize=1)
-def engine(name: str) -> TransformersEngine:
-    """The engine of a profile, one at a time in memory."""
-    return TransformersEngine(load_model(ensure_model(name)))
-
-
-@pytest.mark.parametrize(("name", "count", "group"), SWEEPS)
-def test_random_programs_are_exact(name: str, count: int, group: int) -> None:
-    for seed in range(group * count, (group + 1) * count):
-        report = verify_launch(random_launch(profile(name), seed), engine(name))
-        assert report.exact, f"seed {seed}: {report.first} {report.words}"
-        assert report.min_margin >= 8, f"seed {seed}"
+@pytest.mark.parametrize(
+    ("name", "engine", "programs"),
+    [
+        ("nano", "sparse", 10_000),
+        ("nano", "transformers", 1_000),
+        ("default", "sparse", 200),
+        ("default", "transformers", 20),
+    ],
+)
+def test_random_programs_are_exact(name: str, engine: str, programs: int) -> None:
+    made = EngineChoice(engine, name).open(profile(name), Progress())
+    *_, report = fuzz(made, 0, programs, batch=10, max_tokens=60)
+    assert report.programs == report.exact == programs, report.failures
+    assert report.min_margin >= 8

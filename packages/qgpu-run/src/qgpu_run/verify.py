@@ -7,6 +7,7 @@ at every position means that decoding step by step gives the same trace.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from qgpu_isa.interpreter import Launch, StepRecord, run_launch
@@ -19,7 +20,7 @@ from qgpu_run.check import (
     memory_differences,
     token_text,
 )
-from qgpu_run.engines.engine import Engine
+from qgpu_run.engines.engine import Engine, Prediction
 from qgpu_run.launch import MAX_TOKENS, check_machine, describe_fault, setup_tokens
 
 
@@ -53,6 +54,50 @@ class VerifyReport:
         return self.differences == 0 and not self.words
 
 
+@dataclass(frozen=True)
+class TeacherStream:
+    """The interpreter's trace as one stream of tokens, with what the engine has to choose.
+
+    Attributes:
+        launch: the launch.
+        tokens: setup records and decoded tokens of all CTAs, without the very last token.
+        records: what the interpreter wrote, in order.
+        positions: for each record, the index in `tokens` after which it is to be chosen.
+        memory: the words of memory at the end.
+    """
+
+    launch: Launch
+    tokens: list[int]
+    records: list[StepRecord]
+    positions: list[int]
+    memory: list[int]
+
+    @property
+    def setup_tokens(self) -> int:
+        """How many tokens the host wrote."""
+        return len(self.tokens) + 1 - len(self.records)
+
+
+def teacher_stream(launch: Launch, max_tokens: int = MAX_TOKENS) -> TeacherStream:
+    """Runs a launch on the interpreter.
+
+    Raises:
+        ExecutionError: the interpreter wrote more than `max_tokens` tokens.
+    """
+    machine, steps = run_launch(launch, max_tokens)
+    encode = vocabulary(launch.config).encode
+    tokens: list[int] = []
+    positions = []
+    cta = -1
+    for step in steps:
+        if step.cta != cta:
+            cta = step.cta
+            tokens += setup_tokens(launch, cta)
+        positions.append(len(tokens) - 1)
+        tokens.append(encode(step.token))
+    return TeacherStream(launch, tokens[:-1], steps, positions, list(machine.state.memory))
+
+
 def verify_launch(launch: Launch, engine: Engine, *, max_tokens: int = MAX_TOKENS) -> VerifyReport:
     """Compares the engine's choice at every decoded position of the interpreter's trace.
 
@@ -61,50 +106,38 @@ def verify_launch(launch: Launch, engine: Engine, *, max_tokens: int = MAX_TOKEN
         ExecutionError: the interpreter wrote more than `max_tokens` tokens.
     """
     check_machine(launch, engine)
-    machine, steps = run_launch(launch, max_tokens)
-    vocab = vocabulary(launch.config)
-    per_cta: dict[int, list[StepRecord]] = {}
-    for step in steps:
-        per_cta.setdefault(step.cta, []).append(step)
+    stream = teacher_stream(launch, max_tokens)
     engine.reset()
-    first: Difference | None = None
-    differences = positions = written = 0
-    margin = float("inf")
-    carry: list[int] = []
-    wanted: list[int] = []
-    for cta, records in per_cta.items():
-        setup = setup_tokens(launch, cta)
-        written += len(setup)
-        setup = carry + setup
-        wanted = [vocab.encode(step.token) for step in records]
-        stream = setup + wanted[:-1]
-        choices = engine.score(stream, len(setup) - 1)
-        for index, (choice, token) in enumerate(zip(choices, wanted, strict=True)):
-            margin = min(margin, choice.margin)
-            if choice.token == token:
-                continue
-            differences += 1
-            if first is None:
-                before = records[max(0, index - CONTEXT_TOKENS) : index]
-                first = Difference(
-                    positions + index,
-                    records[index],
-                    token_text(launch.config, choice.token),
-                    tuple(str(step.token) for step in before),
-                )
-        positions += len(records)
-        carry = wanted[-1:]
-    memory = engine.read_memory()
+    first = stream.positions[0]
+    predictions = engine.score(stream.tokens, first)
+    return compare(stream, [predictions[p - first] for p in stream.positions], engine.read_memory())
+
+
+def compare(
+    stream: TeacherStream, choices: Sequence[Prediction], memory: Sequence[int]
+) -> VerifyReport:
+    """The report on a stream whose choices, one a record, and memory at the end are known."""
+    launch, records = stream.launch, stream.records
+    encode = vocabulary(launch.config).encode
+    pairs = enumerate(zip(choices, records, strict=True))
+    wrong = [index for index, (choice, step) in pairs if choice.token != encode(step.token)]
+    first = None
+    if wrong:
+        index = wrong[0]
+        before = records[max(0, index - CONTEXT_TOKENS) : index]
+        found = token_text(launch.config, choices[index].token)
+        first = Difference(index, records[index], found, tuple(str(s.token) for s in before))
     fault = None
-    if steps[-1].token.cls is TokenClass.FAULT:
-        fault = describe_fault(launch, steps[-1].cta, wanted)
+    if records[-1].token.cls is TokenClass.FAULT:
+        cta = records[-1].cta
+        fault = describe_fault(launch, cta, [encode(s.token) for s in records if s.cta == cta])
     return VerifyReport(
-        positions,
-        differences,
+        len(records),
+        len(wrong),
         first,
-        memory_differences(machine.state.memory, memory) if fault is None else (),
-        margin,
-        written,
+        memory_differences(stream.memory, memory) if fault is None else (),
+        min(choice.margin for choice in choices),
+        stream.setup_tokens,
         tuple(memory),
         fault,
     )

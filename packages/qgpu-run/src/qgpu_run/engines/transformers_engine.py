@@ -48,30 +48,45 @@ class TransformersEngine:
 
     def feed(self, tokens: Sequence[int]) -> Prediction:
         """Reads tokens and takes the argmax of all logits after the last."""
-        return self._forward(tokens, len(tokens) - 1)[0]
+        return self._forward([tokens], len(tokens) - 1)[0][0]
 
     def score(self, tokens: Sequence[int], first: int) -> list[Prediction]:
         """Reads all tokens by chunked prefill; predictions after each from `first` on."""
-        return self._forward(tokens, first)
+        return self._forward([tokens], first)[0]
 
-    def _forward(self, tokens: Sequence[int], first: int) -> list[Prediction]:
-        predictions: list[Prediction] = []
+    def score_rows(self, rows: Sequence[Sequence[int]]) -> list[list[Prediction]]:
+        """Reads independent streams as the rows of one batch; predictions after every token.
+
+        Shorter rows are filled at the end with their last token, which no earlier position sees;
+        `read_memory(row)` then holds what it holds without them only if that token writes nothing.
+        """
+        longest = max(map(len, rows))
+        filled = [[*row, *[row[-1]] * (longest - len(row))] for row in rows]
+        self.reset()
+        predictions = self._forward(filled, 0)
+        return [p[: len(row)] for p, row in zip(predictions, rows, strict=True)]
+
+    def _forward(self, rows: Sequence[Sequence[int]], first: int) -> list[list[Prediction]]:
+        predictions: list[list[Prediction]] = [[] for _ in rows]
         device = self._model.device
-        for start in range(0, len(tokens), PREFILL_TOKENS):
-            piece = tokens[start : start + PREFILL_TOKENS]
+        length = len(rows[0])
+        for start in range(0, length, PREFILL_TOKENS):
+            count = min(PREFILL_TOKENS, length - start)
             skip = max(0, first - start)
-            wanted = skip < len(piece)
+            wanted = skip < count
             # A tensor picks the positions whose logits are computed; the least is one.
-            keep = torch.arange(skip, len(piece), device=device) if wanted else 1
-            ids = torch.tensor([piece], device=device) + self._offset
+            keep = torch.arange(skip, count, device=device) if wanted else 1
+            piece = [row[start : start + count] for row in rows]
+            ids = torch.tensor(piece, device=device) + self._offset
             past = {} if self._cache is None else {self._cache_name: self._cache}
             with torch.inference_mode():
                 output = self._model(ids, use_cache=True, logits_to_keep=keep, **past)
             self._cache = output[self._cache_name]
             if wanted:
-                predictions += self._choose(output.logits[0])
+                for row, logits in zip(predictions, output.logits, strict=True):
+                    row += self._choose(logits)
             if self._progress is not None:
-                self._progress(len(piece))
+                self._progress(count * len(rows))
         return predictions
 
     def _choose(self, logits: torch.Tensor) -> list[Prediction]:
@@ -82,8 +97,8 @@ class TransformersEngine:
         pairs = zip(winners.tolist(), margins.tolist(), strict=True)
         return [Prediction(i - self._offset if i >= self._offset else -1 - i, m) for i, m in pairs]
 
-    def read_memory(self) -> list[int]:
-        """The words of memory, out of the recurrent states that hold them."""
+    def read_memory(self, row: int = 0) -> list[int]:
+        """The words of memory of a batch row, out of the recurrent states that hold them."""
         config, memory = self.config, self._memory
         words = [0] * config.memory_words
         if self._cache is None:
@@ -96,9 +111,9 @@ class TransformersEngine:
                 state = self._cache.layers[layer].recurrent_states[0]
                 if state is None:
                     continue
-                bits = (state[0, head, :rows_per_head, :columns] > 0).cpu().long()
-                for row, word in enumerate((bits * weights).sum(-1).tolist()):
-                    address = (group * rows_per_head + row) * config.lanes + bank
+                bits = (state[row, head, :rows_per_head, :columns] > 0).cpu().long()
+                for index, word in enumerate((bits * weights).sum(-1).tolist()):
+                    address = (group * rows_per_head + index) * config.lanes + bank
                     if address < config.memory_words:
                         words[address] = word
         return words

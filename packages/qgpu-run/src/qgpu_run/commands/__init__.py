@@ -1,0 +1,1 @@
+"""Subcommands of `qgpu-run`, one file each."""

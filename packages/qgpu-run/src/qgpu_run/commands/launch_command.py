@@ -1,0 +1,100 @@
+"""`qgpu-run launch`."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import click
+
+from qgpu_run.errors import RequestError
+from qgpu_run.kernel_to_launch import (
+    KernelOptions,
+    image_to_request,
+    is_image_file,
+    kernel_to_request,
+    read_image,
+)
+from qgpu_run.launch_request import LaunchRequest
+from qgpu_run.open_engine import (
+    EngineChoice,
+    device_option,
+    engine_option,
+    json_option,
+    max_tokens_option,
+    model_option,
+    profile_option,
+)
+from qgpu_run.progress import Progress
+from qgpu_run.run_request import run_request
+
+
+@click.command()
+@click.argument("file", type=click.Path(path_type=Path))
+@click.option("--spec", type=click.Path(path_type=Path), help="Launch spec; default: FILE's .toml.")
+@click.option("--kernel", help="Entry to run, where FILE has several.")
+@click.option("--grid", help="CTAs, as in 4 or 2,2.")
+@click.option("--block", help="Threads of a CTA, as in 16 or 4,4.")
+@click.option("--arg", "arguments", multiple=True, help="NAME[:TYPE]=VALUE, see below.")
+@profile_option()
+@model_option()
+@engine_option()
+@device_option()
+@click.option("--check", is_flag=True, help="Compare every token with the interpreter's.")
+@click.option("--verify", is_flag=True, help="Compare by teacher forcing, at prefill speed.")
+@max_tokens_option()
+@json_option()
+def command(
+    file: Path,
+    spec: Path | None,
+    kernel: str | None,
+    grid: str | None,
+    block: str | None,
+    arguments: tuple[str, ...],
+    profile: str | None,
+    model: Path | None,
+    engine: str,
+    device: str,
+    check: bool,
+    verify: bool,
+    max_tokens: int,
+    as_json: bool,
+) -> int:
+    """Launch FILE: a .cu or .ptx kernel, a program image (.json) or a listing.
+
+    A VALUE is a number, a list (1,2,3), zeros(N) or a .npy file; a TYPE is s32, u8* and the like.
+    With a launch spec, arguments replace the spec's; without one they are the kernel's, in
+    order, and all arrays are read back. For images and listings NAME is a word address.
+
+    Exits with 0 if all is well, 1 on a fault, a difference or an unexpected result, 2 on wrong
+    input.
+    """
+    choice = EngineChoice(engine, profile, model, device)
+    request = _request(file, KernelOptions(spec, kernel, grid, block, arguments), choice)
+    progress = Progress()
+    outcome = run_request(
+        request,
+        choice.open(request.launch.config, progress),
+        check=check,
+        verify=verify,
+        max_tokens=max_tokens,
+        on_token=progress.wrote,
+    )
+    progress.done()
+    if outcome.tokens:
+        outcome.baseline_tokens = request.baseline_tokens
+    click.echo(json.dumps(outcome.to_dict()) if as_json else outcome.to_text())
+    return outcome.status
+
+
+def _request(file: Path, options: KernelOptions, choice: EngineChoice) -> LaunchRequest:
+    if not file.is_file():
+        raise RequestError(f"there is no file {file}")
+    if not is_image_file(file):
+        return kernel_to_request(file, options, choice.machine())
+    image = read_image(file)
+    if choice.is_explicit and choice.machine() != image.config:
+        raise RequestError(
+            f"{file} is for machine '{image.config.name}', not for '{choice.machine().name}'"
+        )
+    return image_to_request(image, options)

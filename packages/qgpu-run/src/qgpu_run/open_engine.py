@@ -1,0 +1,146 @@
+"""From the options of the command line to a machine and an engine."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+from qgpu_isa.machine_config import PROFILES, MachineConfig
+from qgpu_isa.machine_config import profile as profile_config
+
+if TYPE_CHECKING:
+    from qgpu_run.engines.engine import Engine
+    from qgpu_run.progress import Progress
+
+DEFAULT_PROFILE = "default"
+
+MODEL_ENGINES = ("transformers", "sparse")
+"""Engines that run the weights of a checkpoint."""
+
+ENGINES = (*MODEL_ENGINES, "interpreter")
+
+
+@dataclass(frozen=True)
+class EngineChoice:
+    """What the user said about machine and engine.
+
+    Attributes:
+        engine: one of `ENGINES`.
+        profile: a profile's name, None if not given.
+        model: folder of a merged checkpoint, None for the one of the profile.
+        device: torch device of the transformers engine.
+    """
+
+    engine: str
+    profile: str | None = None
+    model: Path | None = None
+    device: str = "cpu"
+
+    def machine(self) -> MachineConfig:
+        """The machine to lower for: the checkpoint's, else the profile's.
+
+        Raises:
+            RequestError: checkpoint and profile are different machines.
+            ModelError: the folder is no merged checkpoint.
+        """
+        if self.model is not None and self.engine in MODEL_ENGINES:
+            from qgpu_run.errors import RequestError
+            from qgpu_run.load_model import read_manifest
+
+            config = read_manifest(self.model).config
+            if self.profile is not None and profile_config(self.profile) != config:
+                raise RequestError(
+                    f"{self.model} computes machine '{config.name}', not '{self.profile}'"
+                )
+            return config
+        return profile_config(self.profile or DEFAULT_PROFILE)
+
+    @property
+    def is_explicit(self) -> bool:
+        """Whether the user named a machine at all; a program image names its own."""
+        return self.profile is not None or (self.model is not None and self.engine in MODEL_ENGINES)
+
+    def open(self, config: MachineConfig, progress: Progress) -> Engine:
+        """The engine, with its checkpoint loaded, and built before if it is missing.
+
+        Raises:
+            RequestError: no checkpoint can be built for this machine.
+            ModelError: the checkpoint cannot be built or loaded.
+        """
+        if self.engine == "interpreter":
+            from qgpu_run.engines.interpreter_engine import InterpreterEngine
+
+            return InterpreterEngine(config)
+        path = self._checkpoint(config)
+        click.echo(f"loading {path}", err=True)
+        if self.engine == "sparse":
+            from qgpu_run.engines.sparse.engine import load_sparse_engine
+
+            return load_sparse_engine(path, progress=progress.read)
+        from qgpu_run.load_model import load_model
+
+        loaded = load_model(path, device=self.device)
+        from qgpu_run.engines.transformers_engine import TransformersEngine
+
+        return TransformersEngine(loaded, progress=progress.read)
+
+    def _checkpoint(self, config: MachineConfig) -> Path:
+        if self.model is not None:
+            return self.model
+        from qgpu_run.errors import RequestError
+        from qgpu_run.load_model import ensure_model
+
+        name = self.profile or config.name
+        if PROFILES.get(name) != config:
+            raise RequestError(f"machine '{config.name}' is no profile: give --model")
+        return ensure_model(name)
+
+
+Decorator = Callable[[Any], Any]
+
+
+def profile_option() -> Decorator:
+    """`--profile` with its default left open, so that a checkpoint or image can decide."""
+    return click.option(
+        "--profile", type=click.Choice(list(PROFILES)), help="Machine; default: default."
+    )
+
+
+def model_option() -> Decorator:
+    """`--model`."""
+    return click.option(
+        "--model", type=click.Path(path_type=Path), help="Merged checkpoint folder."
+    )
+
+
+def engine_option(engines: tuple[str, ...] = ENGINES) -> Decorator:
+    """`--engine`."""
+    return click.option(
+        "--engine",
+        type=click.Choice(engines),
+        default=engines[0],
+        show_default=True,
+        help="transformers: the unmodified class; sparse: its arithmetic without the zeros.",
+    )
+
+
+def device_option() -> Decorator:
+    """`--device`."""
+    return click.option("--device", default="cpu", show_default=True, help="Device of the model.")
+
+
+def max_tokens_option() -> Decorator:
+    """`--max-tokens`."""
+    from qgpu_run.launch import MAX_TOKENS
+
+    return click.option(
+        "--max-tokens", type=click.IntRange(1), default=MAX_TOKENS, show_default=True
+    )
+
+
+def json_option() -> Decorator:
+    """`--json`."""
+    return click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
