@@ -8,7 +8,20 @@ from pathlib import Path
 import numpy as np
 
 from qgpu_run.engines.engine import Prediction
-from qgpu_run.engines.sparse.arrays import Array, Weights, empty_state
+from qgpu_run.engines.sparse.arrays import (
+    HEAD,
+    KEY,
+    KEY_END,
+    MATRICES,
+    OFFSET,
+    QKV,
+    ROWS,
+    VALUE,
+    VALUE_END,
+    Array,
+    Weights,
+    empty_state,
+)
 from qgpu_run.engines.sparse.cached_weights import cached_weights
 from qgpu_run.engines.sparse.kernel import best_two, forward
 from qgpu_run.load_model import ModelManifest, read_manifest
@@ -48,14 +61,12 @@ class SparseEngine:
         self._memory = manifest.memory
         self._weights = weights
         self._progress = progress
-        hidden, rows, columns, heads = (int(n) for n in weights.sizes)
-        neurons = int(weights.row.max()) + 1
-        self._width = max(heads * (2 * rows + columns), neurons, hidden)
-        self._state = empty_state(weights)
+        self._width = int(np.diff(weights.matrix).max())
+        self._state = empty_state(weights, 1)
 
     def reset(self) -> None:
         """Forgets everything."""
-        self._state = empty_state(self._weights)
+        self._state = empty_state(self._weights, 1)
 
     def feed(self, tokens: Sequence[int]) -> Prediction:
         """Reads tokens and takes the argmax of all logits after the last."""
@@ -70,7 +81,8 @@ class SparseEngine:
         for low in range(0, len(tokens), PIECE):
             piece = np.array(tokens[low : low + PIECE], dtype=np.int64)
             part = codes[low : low + PIECE]
-            forward(self._weights, self._state, piece, self._width, part)
+            streams = np.zeros(len(piece), dtype=np.int64)
+            forward(self._weights, self._state, piece, streams, self._width, part)
             if self._progress is not None:
                 self._progress(len(piece))
         return codes
@@ -87,19 +99,29 @@ class SparseEngine:
         """The words of memory, out of the recurrent states that hold them."""
         config, memory = self.config, self._memory
         columns, rows = int(memory["columns"]), int(memory["rows_per_head"])
-        weights = 1 << np.arange(columns, dtype=np.int64)
         words = [0] * config.memory_words
         for bank, groups in enumerate(memory["banks"]):
             for group, (layer, head) in enumerate(groups):
-                state = self._state.memory[self._index(layer, head)]
-                bits = state[:rows, :columns] > 0
+                bits = self._head_state(layer, head, rows, columns) > 0
+                weights = 1 << np.arange(columns, dtype=np.int64)
                 for row, word in enumerate((bits * weights).sum(axis=1).tolist()):
                     address = (group * rows + row) * config.lanes + bank
                     if address < config.memory_words:
                         words[address] = word
         return words
 
-    def _index(self, layer: int, head: int) -> int:
+    def _head_state(self, layer: int, head: int, rows: int, columns: int) -> Array:
+        """The first rows and columns of a head's state, as the checkpoint numbers them."""
         w = self._weights
         low, high = w.head_start[layer], w.head_start[layer + 1]
-        return int(low + np.searchsorted(w.head[low:high], head))
+        facts = w.heads[low + np.searchsorted(w.heads[low:high, HEAD], head)]
+        first = w.matrix[MATRICES * layer + QKV]
+        keys = slice(first + facts[KEY], first + facts[KEY_END])
+        values = slice(first + facts[VALUE], first + facts[VALUE_END])
+        size = facts[ROWS] * (values.stop - values.start)
+        packed = self._state.memory[0, facts[OFFSET] : facts[OFFSET] + size]
+        whole = np.zeros((w.sizes[1], w.sizes[2]), dtype=np.float32)
+        whole[np.ix_(w.number[keys], w.number[values])] = packed.reshape(facts[ROWS], -1)[
+            w.slot[keys]
+        ]
+        return whole[:rows, :columns]

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from qgpu_run.engines.sparse.arrays import Array, Weights
+from qgpu_run.engines.sparse.pack_layers import HeadShape, Layer, Rows, pack_layers
 from qgpu_run.errors import ModelError
 from qgpu_run.load_model import ModelManifest
 
@@ -38,20 +38,6 @@ WRITERS = ("out_proj", "o_proj", "down_proj")
 
 Progress = Callable[[int, int], None]
 """(layers read, layers in all)."""
-
-
-@dataclass(frozen=True)
-class Rows:
-    """The entries of a matrix that are not 0, by row.
-
-    Attributes:
-        rows, columns: int64 [entries], sorted by row, then column.
-        values: float32 [entries].
-    """
-
-    rows: Array
-    columns: Array
-    values: Array
 
 
 class CheckpointReader:
@@ -152,17 +138,20 @@ class _Reading:
         acting = self._acting_layers(embedding, layers)
         code, logits = self._logits()
         rows, columns = (int(self.config[f"linear_{k}_head_dim"]) for k in ("key", "value"))
-        packed = _Packer(layers[:acting], self, rows, columns).pack()
+        shape = HeadShape(self.heads, rows, columns)
+        kept = [self._layer(index, layers[index]) for index in range(acting)]
+        packed, numbers, windows = pack_layers(kept, shape)
         tokens = logits.shape[1]
         return Weights(
             **packed,
+            gains=self._gains(acting),
             token_start=np.searchsorted(embedding.rows, np.arange(tokens + 1)),
             token_column=embedding.columns,
             token_value=embedding.values,
             final_gain=1 + self.file.dense("model.norm.weight")[code],
             code=code,
             logits=logits,
-            sizes=np.array([self.hidden, rows, columns, self.heads]),
+            sizes=np.array([self.hidden, rows, columns, numbers, windows]),
             epsilon=np.array([self.config["rms_norm_eps"]], dtype=np.float32),
         )
 
@@ -178,6 +167,26 @@ class _Reading:
         if biases:
             raise ModelError(f"{self.path} has {biases[0]}; the sparse engine knows no biases")
         return {kind: self.file.entries(name) for kind, name in found.items()}
+
+    def _layer(self, index: int, matrices: dict[str, Rows]) -> Layer:
+        """A layer on the dimensions that can be other than 0 on a GPU token."""
+        kept = []
+        for kind in LAYER_MATRICES:
+            part = matrices[kind]
+            kept.append(part if kind.endswith(WRITERS) else part.take(self.live[part.columns]))
+        prefix = f"model.layers.{index}.linear_attn."
+        taps = self.file.dense(prefix + "conv1d.weight").reshape(-1, 4)
+        return Layer(tuple(kept), taps, self.file.dense(prefix + "norm.weight"))
+
+    def _gains(self, layers: int) -> Array:
+        names = ("input_layernorm", "post_attention_layernorm")
+        return np.stack(
+            [
+                1 + self.file.dense(f"model.layers.{index}.{name}.weight")
+                for index in range(layers)
+                for name in names
+            ]
+        )
 
     def _acting_layers(self, embedding: Rows, layers: list[dict[str, Rows]]) -> int:
         """How many layers, from the first, can change anything on a GPU token.
@@ -228,76 +237,3 @@ class _Reading:
             head.values[read]
         )
         return code, logits
-
-
-class _Packer:
-    """Puts the matrices of all layers side by side."""
-
-    def __init__(
-        self, layers: list[dict[str, Rows]], reading: _Reading, rows: int, columns: int
-    ) -> None:
-        self.layers, self.reading = layers, reading
-        self.rows, self.columns = rows, columns
-
-    def pack(self) -> dict[str, Array]:
-        """The fields of `Weights` that hold layers."""
-        live = self.reading.live
-        matrix, row, start, column, value, taps = [0], [], [], [], [], []
-        heads, head_start = [], [0]
-        entries = total = 0
-        for index, matrices in enumerate(self.layers):
-            read = np.unique(matrices["linear_attn.out_proj"].columns // self.columns)
-            heads.append(read)
-            head_start.append(head_start[-1] + len(read))
-            for kind in LAYER_MATRICES:
-                part = matrices[kind]
-                if not kind.endswith(WRITERS):
-                    keep = live[part.columns]
-                    part = Rows(part.rows[keep], part.columns[keep], part.values[keep])
-                if kind == "linear_attn.in_proj_qkv":
-                    keep = np.isin(self._head_of(part.rows), read)
-                    part = Rows(part.rows[keep], part.columns[keep], part.values[keep])
-                numbers, first = np.unique(part.rows, return_index=True)
-                row.append(numbers)
-                start.append(first + entries)
-                column.append(part.columns)
-                value.append(part.values)
-                taps.append(self._taps(index, numbers, kind))
-                entries += len(part.rows)
-                total += len(numbers)
-                matrix.append(total)
-        norms = [f"model.layers.{i}.linear_attn.norm.weight" for i in range(len(self.layers))]
-        return {
-            "matrix": np.array(matrix),
-            "row": np.concatenate(row),
-            "start": np.append(np.concatenate(start), entries),
-            "column": np.concatenate(column).astype(np.int32),
-            "value": np.concatenate(value),
-            "convolution": np.concatenate(taps),
-            "gains": self._gains(),
-            "head_start": np.array(head_start),
-            "head": np.concatenate(heads),
-            "head_norm": np.stack([self.reading.file.dense(name) for name in norms]),
-        }
-
-    def _head_of(self, rows: Array) -> Array:
-        keys = self.reading.heads * self.rows
-        of_key = rows % keys // self.rows
-        return np.where(rows < 2 * keys, of_key, (rows - 2 * keys) // self.columns)
-
-    def _taps(self, layer: int, numbers: Array, kind: str) -> Array:
-        if kind != "linear_attn.in_proj_qkv":
-            return np.zeros((len(numbers), 4), dtype=np.float32)
-        taps = self.reading.file.dense(f"model.layers.{layer}.linear_attn.conv1d.weight")
-        chosen: Array = taps.reshape(-1, 4)[numbers]
-        return chosen
-
-    def _gains(self) -> Array:
-        names = ("input_layernorm", "post_attention_layernorm")
-        return np.stack(
-            [
-                1 + self.reading.file.dense(f"model.layers.{i}.{name}.weight")
-                for i in range(len(self.layers))
-                for name in names
-            ]
-        )
