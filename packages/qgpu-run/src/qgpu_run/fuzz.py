@@ -10,8 +10,7 @@ from typing import Any
 from qgpu_isa.random_programs import random_launch
 
 from qgpu_run.check import describe_difference, describe_words
-from qgpu_run.engines.engine import Engine
-from qgpu_run.engines.transformers_engine import TransformersEngine
+from qgpu_run.engines.engine import Engine, RowScorer
 from qgpu_run.verify import TeacherStream, VerifyReport, compare, teacher_stream, verify_launch
 
 
@@ -66,7 +65,7 @@ def fuzz(
     """Verifies programs `first` to `first + programs - 1`; gives the report after each batch.
 
     Args:
-        engine: transformers takes a batch as the rows of one forward pass, others one by one.
+        engine: transformers takes a batch as the rows of one forward pass, sparse on all cores.
         first, programs: which programs.
         batch: programs between two reports.
         max_tokens: most tokens that a program decodes.
@@ -86,7 +85,7 @@ def fuzz(
 
 
 def _verify(engine: Engine, streams: list[TeacherStream]) -> list[VerifyReport]:
-    if not isinstance(engine, TransformersEngine):
+    if not isinstance(engine, RowScorer):
         return [verify_launch(stream.launch, engine) for stream in streams]
     rows = engine.score_rows([stream.tokens for stream in streams])
     return [

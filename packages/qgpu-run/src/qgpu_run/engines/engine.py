@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple, Protocol
+from typing import NamedTuple, Protocol, runtime_checkable
 
 from qgpu_isa.machine_config import MachineConfig
 
@@ -46,3 +46,14 @@ class Engine(Protocol):
 
     def read_memory(self) -> list[int]:
         """The words of memory; a word never written is 0."""
+
+
+@runtime_checkable
+class RowScorer(Protocol):
+    """An engine that reads several independent streams at once."""
+
+    def score_rows(self, rows: Sequence[Sequence[int]]) -> list[list[Prediction]]:
+        """Reads whole streams from nothing; predictions after every token of each."""
+
+    def read_memory(self, row: int = 0) -> list[int]:
+        """The words of memory of a stream."""

@@ -24,16 +24,21 @@ class Weights(NamedTuple):
     columns of a head's state that can be other than 0.
 
     Attributes:
-        matrix: [7 * layers + 1] where each matrix' rows begin, in `row` and `start`.
-        row: [rows] where the row's result goes: the dimension for OUT and DOWN, the head among
-            the layer's for BETA, else the row's number in its matrix.
-        start: [rows + 1] where its entries begin, in `column` and `value`.
-        column, value: [entries]; columns are dimensions, rows of Z for OUT, of GATE for DOWN.
+        matrix: [7 * layers + 1] where each matrix' columns begin, in `column` and `start`.
+        column: [columns] what each column is multiplied with: a dimension, a row of Z for OUT, of
+            GATE for DOWN.
+        start: [columns + 1] where its entries begin, in `row` and `value`.
+        row, value: [entries]; rows are dimensions for OUT and DOWN, the head among the layer's
+            for BETA, else the row's number in its matrix.
+        rows: [7 * layers + 1] where the facts on each matrix' rows begin.
+        target: [rows] for OUT and DOWN the dimension of each row that is not empty.
         slot: [rows] row of the state for query and key rows, its column for those of value and Z.
         number: [rows] for rows of QKV the row or column in the checkpoint's state.
         norm: [rows] for rows of Z the weight of the heads' norm.
-        taps: [rows, 4] convolution of the rows of QKV, the newest token's last; else unused.
-        window: [rows] for rows of QKV that look at tokens before, their number; else -1.
+        look_start: [layers + 1] where each layer's rows of QKV begin, in `look` and `taps`, that
+            the convolution changes; the others it leaves as they are.
+        look: [looks] their numbers in QKV.
+        taps: [looks, 4] their convolutions, the newest token's last.
         gains: [2 * layers, hidden] 1 + weight of the two norms of every layer.
         head_start: [layers + 1] where each layer's heads begin, in `heads`.
         heads: [heads, 11] number of each head that is read; where its rows of query, key and value
@@ -41,22 +46,26 @@ class Weights(NamedTuple):
         token_start, token_column, token_value: embedding rows of the GPU tokens.
         final_gain: [code] 1 + weight of the last norm, on the dimensions that logits read.
         code: [code] those dimensions.
-        logits: [code, tokens] the output head on them.
-        sizes: hidden, key rows a head, value columns a head, numbers of a stream's state, rows
-            with a window.
+        logits: [code, tokens] the output head on them, as the bit patterns of bf16.
+        signs: [tokens] which of a token's logit weights are 1, bit d for dimension d of `code`, if
+            all are 1 or -1; else empty.
+        sizes: hidden, key rows a head, value columns a head, numbers of a stream's state.
         epsilon: of every norm.
     """
 
     matrix: Array
-    row: Array
-    start: Array
     column: Array
+    start: Array
+    row: Array
     value: Array
+    rows: Array
+    target: Array
     slot: Array
     number: Array
     norm: Array
+    look_start: Array
+    look: Array
     taps: Array
-    window: Array
     gains: Array
     head_start: Array
     heads: Array
@@ -66,6 +75,7 @@ class Weights(NamedTuple):
     final_gain: Array
     code: Array
     logits: Array
+    signs: Array
     sizes: Array
     epsilon: Array
 
@@ -80,7 +90,7 @@ class State(NamedTuple):
     Attributes:
         memory: [streams, numbers] float32, the recurrent states of all heads one after the other,
             each by rows.
-        window: [streams, rows, 3] the last inputs of the convolutions.
+        window: [streams, looks, 3] the last inputs of the convolutions.
     """
 
     memory: Array
@@ -89,8 +99,7 @@ class State(NamedTuple):
 
 def empty_state(weights: Weights, streams: int) -> State:
     """The state before the first token."""
-    numbers, windows = int(weights.sizes[3]), int(weights.sizes[4])
     return State(
-        np.zeros((streams, numbers), dtype=np.float32),
-        np.zeros((streams, windows, 3), dtype=np.float32),
+        np.zeros((streams, int(weights.sizes[3])), dtype=np.float32),
+        np.zeros((streams, len(weights.look), 3), dtype=np.float32),
     )

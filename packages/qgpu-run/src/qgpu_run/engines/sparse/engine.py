@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
@@ -61,7 +63,7 @@ class SparseEngine:
         self._memory = manifest.memory
         self._weights = weights
         self._progress = progress
-        self._width = int(np.diff(weights.matrix).max())
+        self._width = int(np.diff(weights.rows).max())
         self._state = empty_state(weights, 1)
 
     def reset(self) -> None:
@@ -76,12 +78,22 @@ class SparseEngine:
         """Reads all tokens; predictions after each from `first` on."""
         return [self._predict(code) for code in self._read(tokens)[first:]]
 
-    def _read(self, tokens: Sequence[int]) -> Array:
+    def score_rows(self, rows: Sequence[Sequence[int]]) -> list[list[Prediction]]:
+        """Reads independent streams; predictions after every token.
+
+        Each stream is read on a thread of its own, as many at a time as there are cores.
+        """
+        self._state = empty_state(self._weights, len(rows))
+        with ThreadPoolExecutor(os.cpu_count()) as pool:
+            codes = list(pool.map(self._read, rows, range(len(rows))))
+        return [[self._predict(code) for code in row] for row in codes]
+
+    def _read(self, tokens: Sequence[int], stream: int = 0) -> Array:
         codes = np.empty((len(tokens), len(self._weights.code)), dtype=np.float32)
         for low in range(0, len(tokens), PIECE):
             piece = np.array(tokens[low : low + PIECE], dtype=np.int64)
             part = codes[low : low + PIECE]
-            streams = np.zeros(len(piece), dtype=np.int64)
+            streams = np.full(len(piece), stream, dtype=np.int64)
             forward(self._weights, self._state, piece, streams, self._width, part)
             if self._progress is not None:
                 self._progress(len(piece))
@@ -95,31 +107,31 @@ class SparseEngine:
         step = 2.0 ** np.floor(np.log2(top)) / BF16_STEPS
         return Prediction(int(token), float((top - max(second, np.float32(0))) / step))
 
-    def read_memory(self) -> list[int]:
-        """The words of memory, out of the recurrent states that hold them."""
+    def read_memory(self, row: int = 0) -> list[int]:
+        """The words of a stream's memory, out of the recurrent states that hold them."""
         config, memory = self.config, self._memory
         columns, rows = int(memory["columns"]), int(memory["rows_per_head"])
         words = [0] * config.memory_words
         for bank, groups in enumerate(memory["banks"]):
             for group, (layer, head) in enumerate(groups):
-                bits = self._head_state(layer, head, rows, columns) > 0
+                bits = self._head_state(row, layer, head, rows, columns) > 0
                 weights = 1 << np.arange(columns, dtype=np.int64)
-                for row, word in enumerate((bits * weights).sum(axis=1).tolist()):
-                    address = (group * rows + row) * config.lanes + bank
+                for index, word in enumerate((bits * weights).sum(axis=1).tolist()):
+                    address = (group * rows + index) * config.lanes + bank
                     if address < config.memory_words:
                         words[address] = word
         return words
 
-    def _head_state(self, layer: int, head: int, rows: int, columns: int) -> Array:
+    def _head_state(self, stream: int, layer: int, head: int, rows: int, columns: int) -> Array:
         """The first rows and columns of a head's state, as the checkpoint numbers them."""
         w = self._weights
         low, high = w.head_start[layer], w.head_start[layer + 1]
         facts = w.heads[low + np.searchsorted(w.heads[low:high, HEAD], head)]
-        first = w.matrix[MATRICES * layer + QKV]
+        first = w.rows[MATRICES * layer + QKV]
         keys = slice(first + facts[KEY], first + facts[KEY_END])
         values = slice(first + facts[VALUE], first + facts[VALUE_END])
         size = facts[ROWS] * (values.stop - values.start)
-        packed = self._state.memory[0, facts[OFFSET] : facts[OFFSET] + size]
+        packed = self._state.memory[stream, facts[OFFSET] : facts[OFFSET] + size]
         whole = np.zeros((w.sizes[1], w.sizes[2]), dtype=np.float32)
         whole[np.ix_(w.number[keys], w.number[values])] = packed.reshape(facts[ROWS], -1)[
             w.slot[keys]

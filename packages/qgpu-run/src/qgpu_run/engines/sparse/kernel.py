@@ -39,17 +39,25 @@ from qgpu_run.engines.sparse.arrays import (
     Weights,
     Z,
 )
-from qgpu_run.engines.sparse.dot_tile import TILE, dot_tile
+from qgpu_run.engines.sparse.tile_code import (
+    TILE,
+    add_column,
+    any_in_row,
+    scale_rows,
+    sum_squares,
+)
 
 ONE_TOKEN = (None,)
 TOKENS = (None,) * TILE
 
-TAPS = 4
 L2_EPSILON = np.float32(1e-6)
 SILU_EXACT = np.float32(104.0)
 """From here on exp(-x) is below half a step of 1, and exp(x) overflows: silu is x, or -0."""
 
-CHUNK = 8192
+PIECE = 64
+"""Elements whose kinds are looked at together."""
+
+CHUNK = 2048
 """Logits worked on at a time: they stay in the first cache."""
 
 ZERO = np.float32(0.0)
@@ -59,14 +67,19 @@ compiled = njit(cache=True, fastmath=False, error_model="numpy", nogil=True)
 
 
 @compiled
+def _rounded(bits: np.uint32) -> np.uint32:
+    rounded: np.uint32 = (
+        bits + np.uint32(0x7FFF) + ((bits >> np.uint32(16)) & np.uint32(1))
+    ) & np.uint32(0xFFFF0000)
+    return rounded
+
+
+@compiled
 def round_bf16(x: Array) -> None:
     """Rounds every element to bf16, ties to even, in place; `x` is contiguous."""
     bits = x.reshape(-1).view(np.uint32)
     for i in range(len(bits)):
-        b = bits[i]
-        bits[i] = (b + np.uint32(0x7FFF) + ((b >> np.uint32(16)) & np.uint32(1))) & np.uint32(
-            0xFFFF0000
-        )
+        bits[i] = _rounded(bits[i])
 
 
 @compiled
@@ -80,49 +93,58 @@ def _silu(x: np.float32) -> np.float32:
 
 @compiled
 def _silu_all(x: Array) -> None:
+    """SiLU and rounding of all elements; most pieces hold only 0 and numbers without exp."""
     flat = x.reshape(-1)
-    for i in range(len(flat)):
-        if flat[i] != ZERO:
-            flat[i] = _silu(flat[i])
+    for low in range(0, len(flat), PIECE):
+        piece = flat[low : low + PIECE]
+        between = 0
+        for i in range(len(piece)):
+            between += (abs(piece[i]) < SILU_EXACT) & (piece[i] != ZERO)
+        if between:
+            known, silu = ZERO, ZERO
+            for i in range(len(piece)):
+                if piece[i] != known:
+                    known, silu = piece[i], _silu(piece[i])
+                piece[i] = silu
+        else:
+            for i in range(len(piece)):
+                piece[i] = max(piece[i], ZERO)
+    round_bf16(x)
 
 
 @compiled
 def _product(w: Weights, tile: tuple[None, ...], m: int, x: Array, out: Array) -> None:
-    """out[row, :] = matrix @ x for the rows of matrix m."""
-    for r in range(w.matrix[m], w.matrix[m + 1]):
+    """out = matrix m @ x; columns that meet only zeros, most of them, are skipped."""
+    out[:] = ZERO
+    for c in range(w.matrix[m], w.matrix[m + 1]):
+        column = w.column[c]
         if len(tile) == 1:
-            total = ZERO
-            for k in range(w.start[r], w.start[r + 1]):
-                total += w.value[k] * x[w.column[k], 0]
-            out[w.row[r], 0] = total
-        else:
-            dot_tile(w.value, w.column, w.start[r], w.start[r + 1], x, out, w.row[r])
+            factor = x[column, 0]
+            if factor != ZERO:
+                for k in range(w.start[c], w.start[c + 1]):
+                    out[w.row[k], 0] += w.value[k] * factor
+        elif any_in_row(x, column):
+            add_column(w.value, w.row, w.start[c], w.start[c + 1], x, column, out)
 
 
 @compiled
 def _add_product(
-    w: Weights, tile: tuple[None, ...], m: int, gated: Array, x: Array, one: Array
+    w: Weights, tile: tuple[None, ...], m: int, gated: Array, x: Array, sums: Array
 ) -> None:
-    """x += matrix @ gated, both rounded."""
-    for r in range(w.matrix[m], w.matrix[m + 1]):
-        if len(tile) == 1:
-            total = ZERO
-            for k in range(w.start[r], w.start[r + 1]):
-                total += w.value[k] * gated[w.column[k], 0]
-            one[0, 0] = total
-        else:
-            dot_tile(w.value, w.column, w.start[r], w.start[r + 1], gated, one, 0)
-        round_bf16(one)
-        to = x[w.row[r]]
+    """x += matrix m @ gated, both rounded; `sums` is as large as x."""
+    _product(w, tile, m, gated, sums)
+    bits, x_bits = sums.view(np.uint32), x.view(np.uint32)
+    for r in range(w.rows[m], w.rows[m + 1]):
+        row = w.target[r]
         for t in range(len(tile)):
-            to[t] += one[0, t]
-        round_bf16(to)
+            bits[row, t] = _rounded(bits[row, t])
+            x[row, t] += sums[row, t]
+            x_bits[row, t] = _rounded(x_bits[row, t])
 
 
 @compiled
 def _scales(x: Array, tile: tuple[None, ...], epsilon: np.float32, scales: Array) -> None:
     """1 / rms of every column."""
-    scales[:] = ZERO
     if len(tile) == 1:
         # Four sums, so that an addition need not wait for the one before.
         a = b = c = d = ZERO
@@ -135,13 +157,11 @@ def _scales(x: Array, tile: tuple[None, ...], epsilon: np.float32, scales: Array
             d += flat[i + 3] * flat[i + 3]
         for i in range(whole, len(flat)):
             a += flat[i] * flat[i]
-        scales[0] = (a + b) + (c + d)
+        scales[0, 0] = (a + b) + (c + d)
     else:
-        for i in range(len(x)):
-            for t in range(len(tile)):
-                scales[t] += x[i, t] * x[i, t]
+        sum_squares(x, scales)
     for t in range(len(tile)):
-        scales[t] = ONE / np.sqrt(scales[t] / np.float32(len(x)) + epsilon)
+        scales[0, t] = ONE / np.sqrt(scales[0, t] / np.float32(len(x)) + epsilon)
 
 
 @compiled
@@ -149,27 +169,22 @@ def _norm(
     x: Array, tile: tuple[None, ...], gain: Array, epsilon: np.float32, scales: Array, out: Array
 ) -> None:
     _scales(x, tile, epsilon, scales)
-    for i in range(len(x)):
-        for t in range(len(tile)):
-            out[i, t] = (x[i, t] * scales[t]) * gain[i]
-    round_bf16(out)
+    if len(tile) == 1:
+        scale = scales[0, 0]
+        for i in range(len(x)):
+            out[i, 0] = (x[i, 0] * scale) * gain[i]
+        round_bf16(out)
+    else:
+        scale_rows(x, scales, gain, out)
 
 
 @compiled
-def _convolve(w: Weights, s: State, streams: Array, m: int, mixed: Array) -> None:
+def _convolve(w: Weights, s: State, streams: Array, layer: int, mixed: Array) -> None:
     """The causal convolution and its SiLU, on the rows of QKV."""
-    first = w.matrix[m]
-    count = len(streams)
-    for i in range(len(mixed)):
-        taps = w.taps[first + i]
-        number = w.window[first + i]
-        row = mixed[i]
-        if number < 0:
-            for t in range(len(row)):
-                row[t] = row[t] * taps[TAPS - 1]
-            continue
-        for t in range(count):
-            window = s.window[streams[t], number]
+    for look in range(w.look_start[layer], w.look_start[layer + 1]):
+        taps, row = w.taps[look], mixed[w.look[look]]
+        for t in range(len(streams)):
+            window = s.window[streams[t], look]
             newest = row[t]
             row[t] = (
                 window[0] * taps[0] + window[1] * taps[1] + window[2] * taps[2] + newest * taps[3]
@@ -177,99 +192,144 @@ def _convolve(w: Weights, s: State, streams: Array, m: int, mixed: Array) -> Non
             window[0], window[1], window[2] = window[1], window[2], newest
     round_bf16(mixed)
     _silu_all(mixed)
-    round_bf16(mixed)
 
 
 @compiled
-def _unit_scale(mixed: Array, low: int, high: int, t: int) -> np.float32:
-    total = ZERO
+def _find_rows(
+    mixed: Array,
+    tile: tuple[None, ...],
+    low: int,
+    high: int,
+    columns: int,
+    found: Array,
+    counts: Array,
+) -> None:
+    """The rows from low to high - 1 that are not 0, for each of the first columns."""
+    counts[:] = 0
     for i in range(low, high):
-        if mixed[i, t] != ZERO:
-            total += mixed[i, t] * mixed[i, t]
+        if len(tile) == 1:
+            if mixed[i, 0] != ZERO:
+                found[0, counts[0]] = i
+                counts[0] += 1
+        elif any_in_row(mixed, i):
+            for t in range(columns):
+                if mixed[i, t] != ZERO:
+                    found[t, counts[t]] = i
+                    counts[t] += 1
+
+
+@compiled
+def _unit_scale(mixed: Array, rows: Array, t: int) -> np.float32:
+    total = ZERO
+    for i in rows:
+        total += mixed[i, t] * mixed[i, t]
     scale: np.float32 = ONE / np.sqrt(total + L2_EPSILON)
     return scale
 
 
 @compiled
-def _delta_rule(
-    head: Array,
-    slot: Array,
+def _write(
     memory: Array,
+    slot: Array,
+    rows: Array,
     mixed: Array,
     t: int,
     beta: np.float32,
-    root: np.float32,
-    buffers: Array,
+    value: Array,
+    held: Array,
 ) -> None:
-    """The gated delta rule without decay, on one column: writes, then reads.
+    """The gated delta rule without decay: what the state holds at a key becomes `value`.
 
-    `memory` is the state [rows, columns]; `buffers` [2, columns]: what is read is left in the
-    first, the second is for what the state holds at the key.
+    `memory` is the state [rows, columns], `rows` the rows of `mixed` that hold the key's numbers;
+    `value` and `held` are overwritten.
     """
-    columns = head[VALUE_END] - head[VALUE]
-    read, held = buffers[0, :columns], buffers[1, :columns]
-    low, high = head[KEY], head[KEY_END]
-    if beta != ZERO:
-        unit = _unit_scale(mixed, low, high, t)
-        held[:] = ZERO
-        for i in range(low, high):
-            if mixed[i, t] != ZERO:
-                k = mixed[i, t] * unit
-                row = memory[slot[i]]
-                for c in range(columns):
-                    held[c] += row[c] * k
-        for c in range(columns):
-            held[c] = (mixed[head[VALUE] + c, t] - held[c]) * beta
-        for i in range(low, high):
-            if mixed[i, t] != ZERO:
-                k = mixed[i, t] * unit
-                row = memory[slot[i]]
-                for c in range(columns):
-                    row[c] += k * held[c]
+    unit = _unit_scale(mixed, rows, t)
+    held[:] = ZERO
+    for i in rows:
+        k = mixed[i, t] * unit
+        row = memory[slot[i]]
+        for c in range(len(value)):
+            held[c] += row[c] * k
+    for c in range(len(value)):
+        value[c] = (value[c] - held[c]) * beta
+    for i in rows:
+        k = mixed[i, t] * unit
+        row = memory[slot[i]]
+        for c in range(len(value)):
+            row[c] += k * value[c]
+
+
+@compiled
+def _query(
+    memory: Array, slot: Array, rows: Array, mixed: Array, t: int, root: np.float32, read: Array
+) -> None:
+    """What the state holds at a query, in `read`."""
     read[:] = ZERO
-    low, high = head[QUERY], head[QUERY_END]
-    unit = _unit_scale(mixed, low, high, t)
-    for i in range(low, high):
-        if mixed[i, t] != ZERO:
-            q = (mixed[i, t] * unit) / root
-            row = memory[slot[i]]
-            for c in range(columns):
-                read[c] += row[c] * q
+    unit = _unit_scale(mixed, rows, t)
+    for i in rows:
+        q = (mixed[i, t] * unit) / root
+        row = memory[slot[i]]
+        for c in range(len(read)):
+            read[c] += row[c] * q
     round_bf16(read)
 
 
 @compiled
 def _read_heads(
-    w: Weights, s: State, streams: Array, layer: int, mixed: Array, beta: Array, gate: Array
+    w: Weights,
+    s: State,
+    tile: tuple[None, ...],
+    streams: Array,
+    layer: int,
+    mixed: Array,
+    beta: Array,
+    gate: Array,
 ) -> None:
     """Every head's delta rule and norm; `gate`, rows of Z, becomes what OUT reads."""
     rows, columns = w.sizes[1], w.sizes[2]
     root = np.float32(math.sqrt(rows))
     m = MATRICES * layer
-    slot = w.slot[w.matrix[m + QKV] : w.matrix[m + QKV + 1]]
-    z_slot = w.slot[w.matrix[m + Z] : w.matrix[m + Z + 1]]
-    norm = w.norm[w.matrix[m + Z] : w.matrix[m + Z + 1]]
-    buffers = np.empty((2, columns), dtype=np.float32)
+    slot = w.slot[w.rows[m + QKV] : w.rows[m + QKV + 1]]
+    z_slot = w.slot[w.rows[m + Z] : w.rows[m + Z + 1]]
+    norm = w.norm[w.rows[m + Z] : w.rows[m + Z + 1]]
+    count = len(streams)
+    numbers = np.empty((3, columns), dtype=np.float32)
+    keys, queries = np.empty((count, rows), np.int64), np.empty((count, rows), np.int64)
+    key_count, query_count = np.empty(count, np.int64), np.empty(count, np.int64)
     first = w.head_start[layer]
     for index in range(first, w.head_start[layer + 1]):
         head = w.heads[index]
         width = head[VALUE_END] - head[VALUE]
-        size = head[ROWS] * width
-        for t in range(len(streams)):
-            memory = s.memory[streams[t], head[OFFSET] : head[OFFSET] + size]
-            memory = memory.reshape(head[ROWS], width)
-            _delta_rule(head, slot, memory, mixed, t, beta[index - first, t], root, buffers)
-            read = buffers[0, :width]
-            total = ZERO
-            for c in range(width):
-                total += read[c] * read[c]
-            scale = ONE / np.sqrt(total / np.float32(columns) + w.epsilon[0])
-            for c in range(width):
-                read[c] = read[c] * scale
-            round_bf16(read)
+        low, high = head[OFFSET], head[OFFSET] + head[ROWS] * width
+        read, value, held = numbers[0, :width], numbers[1, :width], numbers[2, :width]
+        _find_rows(mixed, tile, head[KEY], head[KEY_END], count, keys, key_count)
+        _find_rows(mixed, tile, head[QUERY], head[QUERY_END], count, queries, query_count)
+        for t in range(count):
+            memory = s.memory[streams[t], low:high].reshape(head[ROWS], width)
+            strength = beta[index - first, t]
+            if strength != ZERO:
+                for c in range(width):
+                    value[c] = mixed[head[VALUE] + c, t]
+                found = keys[t, : key_count[t]]
+                _write(memory, slot, found, mixed, t, strength, value, held)
+            found = queries[t, : query_count[t]]
+            _query(memory, slot, found, mixed, t, root, read)
+            _normalise(read, columns, w.epsilon[0])
             for z in range(head[GATES], head[GATES_END]):
                 gate[z, t] = _gated(norm[z] * read[z_slot[z]], gate[z, t])
     round_bf16(gate)
+
+
+@compiled
+def _normalise(read: Array, columns: int, epsilon: np.float32) -> None:
+    """The heads' norm without its weight; columns that are not there are 0."""
+    total = ZERO
+    for c in range(len(read)):
+        total += read[c] * read[c]
+    scale = ONE / np.sqrt(total / np.float32(columns) + epsilon)
+    for c in range(len(read)):
+        read[c] = read[c] * scale
+    round_bf16(read)
 
 
 @compiled
@@ -289,26 +349,25 @@ def _mixer(
     x: Array,
     normed: Array,
     buffers: Array,
-    one: Array,
+    sums: Array,
 ) -> None:
     m = MATRICES * layer
-    mixed = buffers[0, : w.matrix[m + QKV + 1] - w.matrix[m + QKV]]
-    gate = buffers[1, : w.matrix[m + Z + 1] - w.matrix[m + Z]]
+    mixed = buffers[0, : w.rows[m + QKV + 1] - w.rows[m + QKV]]
+    gate = buffers[1, : w.rows[m + Z + 1] - w.rows[m + Z]]
     beta = buffers[2, : w.head_start[layer + 1] - w.head_start[layer]]
     _product(w, tile, m + QKV, normed, mixed)
     round_bf16(mixed)
-    _convolve(w, s, streams, m + QKV, mixed)
+    _convolve(w, s, streams, layer, mixed)
     _product(w, tile, m + Z, normed, gate)
     round_bf16(gate)
-    beta[:] = ZERO
     _product(w, tile, m + BETA, normed, beta)
     round_bf16(beta)
     flat = beta.reshape(-1)
     for i in range(len(flat)):
         flat[i] = ONE / (ONE + np.float32(math.exp(-flat[i])))
     round_bf16(beta)
-    _read_heads(w, s, streams, layer, mixed, beta, gate)
-    _add_product(w, tile, m + OUT, gate, x, one)
+    _read_heads(w, s, tile, streams, layer, mixed, beta, gate)
+    _add_product(w, tile, m + OUT, gate, x, sums)
 
 
 @compiled
@@ -319,22 +378,21 @@ def _mlp(
     x: Array,
     normed: Array,
     buffers: Array,
-    one: Array,
+    sums: Array,
 ) -> None:
     m = MATRICES * layer
-    neurons = w.matrix[m + GATE + 1] - w.matrix[m + GATE]
+    neurons = w.rows[m + GATE + 1] - w.rows[m + GATE]
     gate, up = buffers[0, :neurons], buffers[1, :neurons]
     _product(w, tile, m + GATE, normed, gate)
     round_bf16(gate)
     _silu_all(gate)
-    round_bf16(gate)
     _product(w, tile, m + UP, normed, up)
     round_bf16(up)
     for i in range(neurons):
         for t in range(len(tile)):
             gate[i, t] *= up[i, t]
     round_bf16(gate)
-    _add_product(w, tile, m + DOWN, gate, x, one)
+    _add_product(w, tile, m + DOWN, gate, x, sums)
 
 
 @compiled
@@ -351,8 +409,8 @@ def _through_layers(
     hidden = w.sizes[0]
     epsilon = w.epsilon[0]
     buffers = np.empty((3, width, len(tile)), dtype=np.float32)
-    scales = np.empty(len(tile), dtype=np.float32)
-    one = np.empty((1, len(tile)), dtype=np.float32)
+    scales = np.empty((1, len(tile)), dtype=np.float32)
+    sums = np.empty((hidden, len(tile)), dtype=np.float32)
     normed = np.empty((hidden, len(tile)), dtype=np.float32)
     x = np.zeros((hidden, len(tile)), dtype=np.float32)
     for t in range(len(tokens)):
@@ -360,13 +418,13 @@ def _through_layers(
             x[w.token_column[k], t] = w.token_value[k]
     for layer in range(len(w.head_start) - 1):
         _norm(x, tile, w.gains[2 * layer], epsilon, scales, normed)
-        _mixer(w, s, tile, streams, layer, x, normed, buffers, one)
+        _mixer(w, s, tile, streams, layer, x, normed, buffers, sums)
         _norm(x, tile, w.gains[2 * layer + 1], epsilon, scales, normed)
-        _mlp(w, tile, layer, x, normed, buffers, one)
+        _mlp(w, tile, layer, x, normed, buffers, sums)
     _scales(x, tile, epsilon, scales)
     for t in range(len(tokens)):
         for i in range(len(w.code)):
-            codes[t, i] = (x[w.code[i], t] * scales[t]) * w.final_gain[i]
+            codes[t, i] = (x[w.code[i], t] * scales[0, t]) * w.final_gain[i]
     round_bf16(codes)
 
 
@@ -396,22 +454,74 @@ def forward(w: Weights, s: State, tokens: Array, streams: Array, width: int, cod
 @compiled
 def best_two(w: Weights, code: Array) -> tuple[int, np.float32, np.float32]:
     """The first of the largest logits, it, and the second largest."""
+    plain = len(w.signs) > 0
+    pattern = np.uint32(0)
+    for d in range(len(code)):
+        plain &= abs(code[d]) == ONE
+        if code[d] > ZERO:
+            pattern |= np.uint32(1) << np.uint32(d)
+    if plain:
+        return _nearest_two(w.signs, pattern, len(code))
+    return _largest_two(w, code)
+
+
+@compiled
+def _nearest_two(signs: Array, pattern: np.uint32, bits: int) -> tuple[int, np.float32, np.float32]:
+    """`best_two` where code and output head hold only 1 and -1.
+
+    A logit is the number of signs that agree less those that differ, exact in bf16.
+    """
+    best, least, second = 0, np.uint32(64), np.uint32(64)
+    differing = np.empty(CHUNK, dtype=np.uint32)
+    for low in range(0, len(signs), CHUNK):
+        size = min(CHUNK, len(signs) - low)
+        part = signs[low : low + size]
+        nearest = np.uint32(64)
+        for i in range(size):
+            x = part[i] ^ pattern
+            x = x - ((x >> np.uint32(1)) & np.uint32(0x55555555))
+            x = (x & np.uint32(0x33333333)) + ((x >> np.uint32(2)) & np.uint32(0x33333333))
+            x = (x + (x >> np.uint32(4))) & np.uint32(0x0F0F0F0F)
+            x = np.uint32(x * np.uint32(0x01010101)) >> np.uint32(24)
+            differing[i] = x
+            nearest = min(nearest, x)
+        if nearest >= second:
+            continue
+        for i in range(size):
+            if differing[i] < least:
+                best, second, least = low + i, least, differing[i]
+            elif differing[i] < second:
+                second = differing[i]
+    return best, np.float32(bits - 2 * np.int64(least)), np.float32(bits - 2 * np.int64(second))
+
+
+@compiled
+def _largest_two(w: Weights, code: Array) -> tuple[int, np.float32, np.float32]:
+    """The first of the largest logits, it, and the second largest."""
     best, top, second = 0, np.float32(-np.inf), np.float32(-np.inf)
     tokens = w.logits.shape[1]
     sums = np.empty(CHUNK, dtype=np.float32)
+    weights = np.empty(CHUNK, dtype=np.float32)
+    bits = weights.view(np.uint32)
     for low in range(0, tokens, CHUNK):
         size = min(CHUNK, tokens - low)
-        part = sums[:size]
-        part[:] = ZERO
+        sums[:] = ZERO
         for d in range(len(code)):
             row = w.logits[d, low : low + size]
             factor = code[d]
             for i in range(size):
-                part[i] += row[i] * factor
-        round_bf16(part)
+                bits[i] = np.uint32(row[i]) << np.uint32(16)
+            for i in range(size):
+                sums[i] += weights[i] * factor
+        round_bf16(sums)
+        largest = sums[0]
         for i in range(size):
-            if part[i] > top:
-                best, second, top = low + i, top, part[i]
-            elif part[i] > second:
-                second = part[i]
+            largest = max(largest, sums[i])
+        if largest <= second:
+            continue
+        for i in range(size):
+            if sums[i] > top:
+                best, second, top = low + i, top, sums[i]
+            elif sums[i] > second:
+                second = sums[i]
     return best, top, second

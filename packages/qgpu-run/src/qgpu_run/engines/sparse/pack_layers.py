@@ -19,6 +19,15 @@ from qgpu_run.engines.sparse.arrays import (
     Z,
 )
 
+PLAIN = np.array([0, 0, 0, 1], dtype=np.float32)
+"""Taps of a convolution that changes nothing."""
+
+
+LISTS = (
+    "column", "start", "row", "value", "target", "slot", "number", "norm", "look", "taps",
+)  # fmt: skip
+"""Fields of `Weights` that grow matrix by matrix."""
+
 
 @dataclass(frozen=True)
 class Rows:
@@ -62,33 +71,35 @@ class HeadShape:
     columns: int
 
 
-def pack_layers(layers: list[Layer], shape: HeadShape) -> tuple[dict[str, Array], int, int]:
+def pack_layers(layers: list[Layer], shape: HeadShape) -> tuple[dict[str, Array], int]:
     """The fields of `Weights` that hold matrices and heads.
 
     Returns:
-        the fields, how many numbers the state of a stream has, and how many rows a window.
+        the fields, and how many numbers the state of a stream has.
     """
     packer = _Packer(shape)
     for layer in layers:
         packer.add(layer)
-    return packer.fields(), packer.numbers, packer.windows
+    return packer.fields(), packer.numbers
 
 
 class _Packer:
     def __init__(self, shape: HeadShape) -> None:
         self.shape = shape
-        self.numbers = self.windows = self.entries = 0
-        self.matrix, self.head_start = [0], [0]
+        self.numbers = self.entries = 0
+        self.matrix, self.head_start, self.look_start = [0], [0], [0]
         self.heads: list[list[int]] = []
-        names = ("row", "start", "column", "value", "slot", "number", "norm", "taps", "window")
-        self.lists: dict[str, list[Array]] = {name: [] for name in names}
+        self.rows = [0]
+        self.lists: dict[str, list[Array]] = {name: [] for name in LISTS}
 
     def fields(self) -> dict[str, Array]:
         joined = {name: np.concatenate(parts) for name, parts in self.lists.items()}
         joined["start"] = np.append(joined["start"], self.entries)
         return joined | {
             "matrix": np.array(self.matrix),
+            "rows": np.array(self.rows),
             "head_start": np.array(self.head_start),
+            "look_start": np.array(self.look_start),
             "heads": np.array(self.heads, dtype=np.int64).reshape(-1, HEAD_FIELDS),
         }
 
@@ -151,29 +162,35 @@ class _Packer:
         return {QKV: slots, Z: z_slots}
 
     def _add_matrix(self, kind: int, part: Rows, rows: Array, read: Array) -> None:
-        targets = {OUT: rows, DOWN: rows, BETA: np.searchsorted(read, rows)}
-        self.lists["row"].append(targets.get(kind, np.arange(len(rows))))
-        self.lists["start"].append(np.searchsorted(part.rows, rows) + self.entries)
-        self.lists["column"].append(part.columns.astype(np.int32))
-        self.lists["value"].append(part.values)
-        self.entries += len(part.rows)
-        self.matrix.append(self.matrix[-1] + len(rows))
+        numbers = part.rows if kind in (OUT, DOWN) else np.searchsorted(rows, part.rows)
+        if kind == BETA:
+            numbers = np.searchsorted(read, part.rows)
+        order = np.lexsort((numbers, part.columns))
+        columns, first = np.unique(part.columns[order], return_index=True)
+        self.lists["column"].append(columns)
+        self.lists["start"].append(first + self.entries)
+        self.lists["row"].append(numbers[order].astype(np.uint32))
+        self.lists["value"].append(part.values[order])
+        self.entries += len(order)
+        self.matrix.append(self.matrix[-1] + len(columns))
 
     def _add_row_facts(
         self, kind: int, rows: Array, layer: Layer, numbers: Array, slots: Array | None
     ) -> None:
-        """What rows of QKV and of Z have beside their entries."""
-        count = len(rows)
-        none = np.zeros(count, dtype=np.int64)
-        taps = layer.taps[rows] if kind == QKV else np.zeros((count, 4), np.float32)
-        looks = taps[:, :3].any(axis=1)
+        """What rows have beside their entries."""
+        none = np.zeros(len(rows), dtype=np.int64)
         norm = layer.norm[rows % self.shape.columns] if kind == Z else none
+        self.lists["target"].append(rows if kind in (OUT, DOWN) else none)
         self.lists["slot"].append(none if slots is None else slots)
         self.lists["number"].append(numbers if kind == QKV else none)
         self.lists["norm"].append(norm.astype(np.float32))
-        self.lists["taps"].append(taps)
-        self.lists["window"].append(np.where(looks, np.cumsum(looks) - 1 + self.windows, -1))
-        self.windows += int(looks.sum())
+        self.rows.append(self.rows[-1] + len(rows))
+        if kind == QKV:
+            taps = layer.taps[rows]
+            looks = np.flatnonzero((taps != PLAIN).any(axis=1))
+            self.lists["look"].append(looks)
+            self.lists["taps"].append(taps[looks])
+            self.look_start.append(self.look_start[-1] + len(looks))
 
 
 def _renumber_columns(part: Rows, kept: Array) -> Rows:

@@ -140,7 +140,7 @@ class _Reading:
         rows, columns = (int(self.config[f"linear_{k}_head_dim"]) for k in ("key", "value"))
         shape = HeadShape(self.heads, rows, columns)
         kept = [self._layer(index, layers[index]) for index in range(acting)]
-        packed, numbers, windows = pack_layers(kept, shape)
+        packed, numbers = pack_layers(kept, shape)
         tokens = logits.shape[1]
         return Weights(
             **packed,
@@ -151,7 +151,8 @@ class _Reading:
             final_gain=1 + self.file.dense("model.norm.weight")[code],
             code=code,
             logits=logits,
-            sizes=np.array([self.hidden, rows, columns, numbers, windows]),
+            signs=_signs(logits),
+            sizes=np.array([self.hidden, rows, columns, numbers]),
             epsilon=np.array([self.config["rms_norm_eps"]], dtype=np.float32),
         )
 
@@ -232,8 +233,20 @@ class _Reading:
             raise ModelError(f"{self.path}: logits of text tokens read dimensions of the circuit")
         read = ~text & self.live[head.columns]
         code = np.unique(head.columns[read])
-        logits = np.zeros((len(code), int(self.config["vocab_size"]) - self.offset), np.float32)
+        logits = np.zeros((len(code), int(self.config["vocab_size"]) - self.offset), np.uint16)
         logits[np.searchsorted(code, head.columns[read]), head.rows[read] - self.offset] = (
-            head.values[read]
+            head.values[read].view(np.uint32) >> 16
         )
         return code, logits
+
+
+BF16_ONE, BF16_MINUS_ONE = 0x3F80, 0xBF80
+
+
+def _signs(logits: Array) -> Array:
+    """`Weights.signs` of logit weights given as bit patterns."""
+    if len(logits) > 32 or not np.isin(logits, (BF16_ONE, BF16_MINUS_ONE)).all():
+        return np.zeros(0, dtype=np.uint32)
+    bits = np.uint32(1) << np.arange(len(logits), dtype=np.uint32)
+    signs: Array = ((logits == BF16_ONE) * bits[:, None]).sum(axis=0, dtype=np.uint32)
+    return signs
