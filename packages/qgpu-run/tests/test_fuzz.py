@@ -8,15 +8,17 @@ from pathlib import Path
 import pytest
 from qgpu_isa.machine_config import NANO
 from qgpu_isa.random_programs import random_launch
-from qgpu_run.engines.transformers_engine import TransformersEngine
+from qgpu_run.engines.engine import RowScorer
 from qgpu_run.fuzz import fuzz
-from qgpu_run.load_model import load_model
 from qgpu_run.open_engine import EngineChoice
+from qgpu_run.progress import Progress
 from qgpu_run.verify import teacher_stream, verify_launch
 
 
-def test_rows_of_a_batch_are_what_they_are_alone(nano_model: Path) -> None:
-    engine = TransformersEngine(load_model(nano_model))
+@pytest.mark.parametrize("name", ["transformers", "sparse"])
+def test_rows_of_a_batch_are_what_they_are_alone(nano_model: Path, name: str) -> None:
+    engine = EngineChoice(name, model=nano_model).open(NANO, Progress())
+    assert isinstance(engine, RowScorer)
     launches = [random_launch(NANO, number, max_tokens=40) for number in range(6)]
     streams = [teacher_stream(launch) for launch in launches]
     assert len({len(stream.tokens) for stream in streams}) > 1

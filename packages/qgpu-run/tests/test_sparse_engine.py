@@ -8,13 +8,16 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from qgpu_isa.interpreter import Launch
 from qgpu_isa.machine_config import NANO
 from qgpu_isa.random_programs import random_launch
 from qgpu_isa.vocabulary import vocabulary
 from qgpu_run.check import check_launch
 from qgpu_run.engines.sparse.engine import SparseEngine, load_sparse_engine
-from qgpu_run.engines.sparse.read_weights import CheckpointReader, read_weights
+from qgpu_run.engines.sparse.kernel import _largest_two, best_two
+from qgpu_run.engines.sparse.read_weights import CheckpointReader, _signs, read_weights
 from qgpu_run.engines.transformers_engine import TransformersEngine
 from qgpu_run.errors import ModelError
 from qgpu_run.launch import setup_tokens
@@ -57,6 +60,37 @@ def test_a_fault_and_a_second_launch(sparse: SparseEngine, faulty: Launch, scale
     assert check_launch(faulty, sparse).fault is not None
     assert verify_launch(scale, sparse).exact
     assert sparse.read_memory()[16:22] == [200, 210, 220, 230, 240, 0]
+
+
+@pytest.mark.parametrize("count", [1, 2, 15, 16, 17, 33])
+def test_tiles_of_any_length_leave_the_same_state(sparse: SparseEngine, count: int) -> None:
+    tokens = setup_tokens(random_launch(NANO, 5, max_tokens=60), 0)[:200]
+    sparse.reset()
+    one_by_one = np.concatenate([sparse._read([token]) for token in tokens])
+    state = sparse._state
+    sparse.reset()
+    parts = [sparse._read(tokens[low : low + count]) for low in range(0, len(tokens), count)]
+    assert np.array_equal(one_by_one, np.concatenate(parts))
+    assert np.allclose(state.memory, sparse._state.memory, rtol=1e-6)
+    assert np.array_equal(state.window, sparse._state.window)
+
+
+@given(seed=st.integers(0, 2**32 - 1), bits=st.integers(1, 32), tokens=st.integers(2, 5000))
+@settings(max_examples=50, deadline=None)
+def test_counting_signs_gives_the_largest_logits(
+    sparse: SparseEngine, seed: int, bits: int, tokens: int
+) -> None:
+    rng = np.random.default_rng(seed)
+    rows = rng.choice([1.0, -1.0], (bits, tokens)).astype(np.float32)
+    code = rng.choice([1.0, -1.0], bits).astype(np.float32)
+    patterns = (rows.view(np.uint32) >> 16).astype(np.uint16)
+    weights = sparse._weights._replace(logits=patterns, signs=_signs(patterns))
+    assert len(weights.signs) == tokens
+    assert best_two(weights, code) == _largest_two(weights, code)
+    logits = code @ rows
+    token, top, second = best_two(weights, code)
+    assert (token, top) == (int(logits.argmax()), logits.max())
+    assert second == np.sort(logits)[-2]
 
 
 def test_the_cache_gives_the_same_weights(
