@@ -6,17 +6,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from math import prod
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import click
 from qgpu_isa.errors import ProgramError
 from qgpu_isa.interpreter import Launch
 from qgpu_isa.machine_config import MachineConfig
 from qgpu_isa.program import ProgramImage
 
 from qgpu_run.errors import RequestError
+from qgpu_run.kernel_parameters import Parameter, kernel_parameters
 from qgpu_run.launch_arguments import (
     GivenArgument,
     apply_arguments,
@@ -97,15 +100,26 @@ def _kernel_spec(path: Path, options: KernelOptions) -> LaunchSpec:
     if spec_path is not None:
         spec = apply_arguments(load_launch_spec(spec_path), given, grid, block)
         return spec if options.kernel is None else replace(spec, kernel=options.kernel)
+    source = _read_text(path)
+    parameters = kernel_parameters(source, path.suffix, options.kernel)
     if block is None:
-        raise RequestError(f"{path} has no launch spec: give --spec, or --block and each --arg")
+        needed = "each --arg" if parameters is None else _argument_options(parameters)
+        raise RequestError(f"{path} has no launch spec: give --spec, or --block and {needed}")
+    if parameters is None and given:
+        order = ", ".join(f"{argument.name} is parameter {i}" for i, argument in enumerate(given))
+        click.echo(f"{path} does not say its parameters plainly: {order}", err=True)
     return LaunchSpec(
         kernel=options.kernel or "",
         grid=grid or (1, 1, 1),
         block=block,
-        args=make_arguments(given),
+        args=make_arguments(given, parameters),
         expected={},
     )
+
+
+def _argument_options(parameters: Sequence[Parameter]) -> str:
+    shown = (f"--arg {p.name}={'1,2,3' if p.is_pointer else 'VALUE'}" for p in parameters)
+    return " ".join(shown) or "no --arg"
 
 
 def _ptx_text(path: Path) -> tuple[str, str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -12,6 +13,8 @@ from qgpu_run.launch_request import TYPE_BYTES
 
 if TYPE_CHECKING:
     from qgpu_ptx.launch_spec import Argument, LaunchSpec
+
+    from qgpu_run.kernel_parameters import Parameter
 
 _ARGUMENT = re.compile(r"(?P<name>\w+)(?::(?P<type>\w+\*?))?=(?P<value>.*)", re.DOTALL)
 _ZEROS = re.compile(r"zeros?\((\d+)\)")
@@ -155,19 +158,51 @@ def _replaced(old: Argument, new: GivenArgument) -> Argument:
     return replace(old, value=new.values[0])
 
 
-def make_arguments(given: list[GivenArgument]) -> tuple[Argument, ...]:
-    """Arguments for a launch without a spec: in the order given, every array an output."""
+def make_arguments(
+    given: list[GivenArgument], parameters: Sequence[Parameter] | None = None
+) -> tuple[Argument, ...]:
+    """Arguments for a launch without a spec, every array an output.
+
+    Args:
+        given: in the order of the command line.
+        parameters: the kernel's, in its order; None if they are not known: then the order given
+            is the kernel's.
+
+    Raises:
+        RequestError: a parameter is missing, does not exist or has another type.
+    """
+    if parameters is None:
+        return tuple(_made(argument, argument.type or "s32") for argument in given)
+    by_name = {argument.name: argument for argument in given}
+    known = ", ".join(p.name for p in parameters) or "none"
+    for name in by_name.keys() - {p.name for p in parameters}:
+        raise RequestError(f"the kernel has no argument '{name}'; it has {known}")
+    missing = [p.name for p in parameters if p.name not in by_name]
+    if missing:
+        raise RequestError(
+            f"no value for {', '.join(missing)}: the kernel takes {known}; give --arg NAME=VALUE "
+            "for each, or a launch spec"
+        )
+    return tuple(_made_for(parameter, by_name[parameter.name]) for parameter in parameters)
+
+
+def _made_for(parameter: Parameter, given: GivenArgument) -> Argument:
+    if parameter.is_pointer is not None and parameter.is_pointer != given.is_array:
+        wanted = "an array" if parameter.is_pointer else "one number"
+        raise RequestError(f"argument '{given.name}' is {wanted}")
+    type_ = given.type or parameter.type or "s32"
+    if parameter.type is not None and TYPE_BYTES[parameter.type] != TYPE_BYTES[type_]:
+        raise RequestError(f"argument '{given.name}' is {parameter.type}, not {type_}")
+    return _made(given, type_)
+
+
+def _made(given: GivenArgument, type_: str) -> Argument:
     from qgpu_ptx.launch_spec import ArrayArgument, ScalarArgument
 
-    made: list[Argument] = []
-    for argument in given:
-        type_ = argument.type or "s32"
-        _check_range(argument.name, type_, argument.values)
-        if argument.is_array:
-            made.append(ArrayArgument(argument.name, type_, argument.values, output=True))
-        else:
-            made.append(ScalarArgument(argument.name, type_, argument.values[0]))
-    return tuple(made)
+    _check_range(given.name, type_, given.values)
+    if given.is_array:
+        return ArrayArgument(given.name, type_, given.values, output=True)
+    return ScalarArgument(given.name, type_, given.values[0])
 
 
 def _check_range(name: str, type_: str, values: tuple[int, ...]) -> None:

@@ -63,8 +63,9 @@ def command(
     """Launch FILE: a .cu or .ptx kernel, a program image (.json) or a listing.
 
     A VALUE is a number, a list (1,2,3), zeros(N) or a .npy file; a TYPE is s32, u8* and the like.
-    With a launch spec, arguments replace the spec's; without one they are the kernel's, in
-    order, and all arrays are read back. For images and listings NAME is a word address.
+    With a launch spec, arguments replace the spec's. Without one NAME is the parameter's in the
+    source (in PTX that only numbers its parameters, any name: the order counts), and all arrays
+    are read back. For images and listings NAME is a word address.
 
     Exits with 0 if all is well, 1 on a fault, a difference or an unexpected result, 2 on wrong
     input.
@@ -88,6 +89,8 @@ def command(
 
 
 def _request(file: Path, options: KernelOptions, choice: EngineChoice) -> LaunchRequest:
+    if file.is_dir():
+        raise RequestError(f"{file} is a folder; `qgpu-run verify` takes folders")
     if not file.is_file():
         raise RequestError(f"there is no file {file}")
     if not is_image_file(file):
