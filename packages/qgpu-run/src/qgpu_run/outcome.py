@@ -51,6 +51,13 @@ class Outcome:
         if math.isfinite(margin):
             self.min_margin = margin if self.min_margin is None else min(margin, self.min_margin)
 
+    def _compared(self) -> str:
+        if self.engine == "interpreter":
+            return "nothing compared, the engine is the reference interpreter itself"
+        if self.exact is None:
+            return "not completed"
+        return f"{'equal to' if self.exact else 'DIFFERENT FROM'} the reference interpreter"
+
     def to_dict(self) -> dict[str, Any]:
         """The outcome as plain JSON values."""
         return {
@@ -83,8 +90,7 @@ class Outcome:
             f"{self.seconds:.1f} s{rate}"
         )
         if self.checks:
-            same = "equal to" if self.exact else "DIFFERENT FROM"
-            lines.append(f"{' and '.join(self.checks)}: {same} the reference interpreter")
+            lines.append(f"{' and '.join(self.checks)}: {self._compared()}")
         if self.min_margin is not None:
             lines.append(f"smallest logit margin: {self.min_margin:.1f} bf16 steps")
         if self.expected_ok is not None:
