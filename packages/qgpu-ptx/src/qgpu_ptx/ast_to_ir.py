@@ -192,7 +192,8 @@ class KernelLowering:
         if expansion is None:
             raise context.unsupported("this instruction is not lowered to the machine")
         self.builder.origin = Origin(
-            f"{node.span.filename}:{node.span.line}" if node.span else "",
+            node.span.filename if node.span else "",
+            node.span.line if node.span else 0,
             str(node.cuda_location) if node.cuda_location else "",
         )
         if node.guard is None:

@@ -58,8 +58,7 @@ class _Emitter:
             slots[slot] = self._code(slot, placed)
             if slot is Slot.MEM and Slot.A0 not in block.slots:
                 slots[Slot.A0] = self._address(placed)
-        texts = dict.fromkeys(text for origin in block.origins() for text in origin.texts())
-        return Block(dict(sorted(slots.items())), self._branch(block), tuple(texts))
+        return Block(dict(sorted(slots.items())), self._branch(block), block.sources())
 
     def _address(self, placed: PlacedOp) -> SlotCode:
         address = placed.op.address

@@ -52,12 +52,12 @@ class InstructionContext:
 
     def unsupported(self, message: str, hint: str | None = None) -> LoweringError:
         """A LoweringError at this instruction."""
-        where = self.node.cuda_location
-        note = f"CUDA source: {where}" if where else None
         return LoweringError(
-            f"{self.node.mnemonic}: {message}", span=self.node.span, found=self.node.mnemonic,
-            hint="; ".join(text for text in (hint, note) if text) or None,
-        )  # fmt: skip
+            f"{self.node.mnemonic}: {message}",
+            span=self.node.span,
+            found=self.node.mnemonic,
+            hint=hint,
+        )
 
     def symbol(self, operand: ast.Node) -> Symbol:
         """What a name operand stands for."""

@@ -41,7 +41,7 @@ class LoweredKernel:
     """A kernel ready to launch.
 
     Attributes:
-        image: the program; each block's `source` names PTX and CUDA lines.
+        image: the program; each block's `source` names CUDA places, or PTX lines.
         memory: initial words of `.global` and `.const` variables.
         end: first free byte of global memory behind all that the kernel uses.
         shared_words, registers, predicates: what the kernel uses of each.

@@ -33,5 +33,5 @@ def read_module(path: Path, compiler: str | None = None) -> Module:
 
     if path.suffix == ".cu":
         source = cuda_to_ptx(path, compiler=compiler)
-        return parse_ptx(source.text, f"{path} ({source.compiler} PTX)")
+        return parse_ptx(source.text, str(path), source.compiler)
     return parse_ptx(read_text(path), str(path))
