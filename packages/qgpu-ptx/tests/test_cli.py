@@ -70,7 +70,7 @@ def test_parse_prints_ptx_or_a_tree(kernel: Path) -> None:
     [
         (("parse", "missing.ptx"), "cannot read missing.ptx"),
         (("compile", "missing.cu"), "cannot read missing.cu"),
-        (("run", "missing.ptx"), "cannot read missing.toml"),
+        (("run", "missing.ptx"), "cannot read missing.ptx"),
         (("compile", "x.cu", "--compiler", "tcc"), "tcc"),
         (("nothing",), "No such command"),
     ],

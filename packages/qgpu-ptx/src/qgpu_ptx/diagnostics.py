@@ -216,6 +216,12 @@ class LaunchSpecError(QgpuPtxError):
     code = "P030"
 
 
+class LaunchArgumentError(QgpuPtxError):
+    """Options of the command line that make no launch."""
+
+    code = "P031"
+
+
 class CompilerNotFoundError(QgpuPtxError):
     """No CUDA compiler, or not the one asked for, is installed."""
 
