@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from importlib.metadata import version
 from pathlib import Path
 
 import pytest
@@ -37,6 +38,12 @@ def test_help_lists_every_subcommand() -> None:
     for name in SUBCOMMANDS:
         assert name in result.output
         assert call(name, "--help").exit_code == 0
+
+
+def test_the_version_is_the_packages() -> None:
+    result = call("--version")
+    assert result.exit_code == 0
+    assert version("qgpu-ptx") in result.output
 
 
 def test_run_compares_with_the_expected_results(kernel: Path) -> None:

@@ -284,7 +284,7 @@ class KernelLowering:
             raise UnsupportedDeclarationError(
                 f"function '{symbol.name}' has no body in this module",
                 span=context.node.span,
-                hint="library and system functions are not supported",
+                hint="library and system functions such as printf or malloc are not supported",
             )
         return symbol
 
