@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from importlib.metadata import version
 from pathlib import Path
 
 import pytest
@@ -39,6 +40,12 @@ def test_help_lists_every_subcommand() -> None:
         assert call(name, "--help").exit_code == 0
 
 
+def test_the_version_is_the_packages() -> None:
+    result = call("--version")
+    assert result.exit_code == 0
+    assert version("qgpu-ptx") in result.output
+
+
 def test_run_compares_with_the_expected_results(kernel: Path) -> None:
     result = call("run", kernel)
     assert (result.exit_code, result.stdout) == (0, "out = [7]\n")
@@ -70,7 +77,7 @@ def test_parse_prints_ptx_or_a_tree(kernel: Path) -> None:
     [
         (("parse", "missing.ptx"), "cannot read missing.ptx"),
         (("compile", "missing.cu"), "cannot read missing.cu"),
-        (("run", "missing.ptx"), "cannot read missing.toml"),
+        (("run", "missing.ptx"), "cannot read missing.ptx"),
         (("compile", "x.cu", "--compiler", "tcc"), "tcc"),
         (("nothing",), "No such command"),
     ],

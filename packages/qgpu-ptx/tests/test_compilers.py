@@ -105,6 +105,19 @@ def test_compiler_logs_are_understood(log: str, line: int | None, message: str) 
     assert log.strip() in error.render()
 
 
+@pytest.mark.parametrize("compiler", COMPILERS, ids=lambda compiler: compiler.name)
+def test_missing_headers_are_explained(compiler: CudaCompiler, tmp_path: Path) -> None:
+    if compiler.version() is None:
+        pytest.skip(f"{compiler.name} is not installed")
+    path = tmp_path / "k.cu"
+    path.write_text('#include <no_such_header.h>\nextern "C" __global__ void k(int *a) {}\n')
+    with pytest.raises(CudaCompileError) as caught:
+        cuda_to_ptx(path, compiler=compiler.name)
+    assert caught.value.span is not None
+    assert caught.value.span.line == 1
+    assert "a kernel is device code alone" in caught.value.render()
+
+
 def test_unknown_and_missing_compilers_say_what_to_do(monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(CompilerNotFoundError, match="nvrtc, nvcc, clang, zig"):
         find_compiler("tcc")

@@ -101,7 +101,7 @@ def test_bad_specs_name_what_is_wrong(old: str, new: str, message: str) -> None:
 
 def test_a_spec_is_checked_against_the_kernel() -> None:
     fewer = parse_launch_spec(GOOD.replace('[[args]]\nname = "n"\ntype = "u8"\nvalue = 3', ""))
-    with pytest.raises(LaunchSpecError, match="has 3 parameters, the launch spec has 2"):
+    with pytest.raises(LaunchSpecError, match="has 3 parameters, the launch has 2"):
         run_launch_spec(parse_ptx(PTX), fewer)
     wider = parse_launch_spec(GOOD.replace('"u8"', '"u32"'))
     with pytest.raises(LaunchSpecError, match="'n' is u32 \\(4 bytes\\)"):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable
 from pathlib import Path
 
@@ -96,6 +97,28 @@ def test_too_many_blocks(kernel_text: KernelText) -> None:
     body = "ld.global.u32 %r1,[%rd1]; st.global.u32 [%rd1],%r1; bar.sync 0;" * 40
     with pytest.raises(MachineLimitError, match=r"needs \d+ blocks; machine 'nano' holds 32"):
         lower(kernel_text(body), NANO, threads=8)
+
+
+def test_limits_say_what_to_do(kernel_text: KernelText, monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(MachineLimitError) as caught:
+        lower(kernel_text(""), SMALL, threads=8, words=2000)
+    assert "take a machine that has more (default), or use shorter arrays" in str(caught.value)
+    monkeypatch.setattr("qgpu_ptx.lower.MAX_SPILL_ROUNDS", 1)
+    loads = "".join(f"ld.global.u32 %r{i},[%rd1+{4 * i}];" for i in range(1, 24))
+    sums = "".join(f"mad.lo.u32 %r25,%r25,3,%r{i};" for i in range(1, 24))
+    with pytest.raises(MachineLimitError) as caught:
+        lower(kernel_text(f"mov.u32 %r25,1; {loads} bar.sync 0; {sums} st.global.u32 [%rd1],%r25;"),
+              SMALL, threads=8, words=64)  # fmt: skip
+    text = str(caught.value)
+    assert re.search(r"than the 16 registers and 7 predicates .* hold: \d+ find no place", text)
+    assert "take a machine that has more (default), or keep loops rolled" in text
+
+
+def test_function_pointers_are_refused_as_such(kernel_text: KernelText) -> None:
+    function = ".func f() { ret; }\n"
+    with pytest.raises(LoweringError, match="the address of function 'f' is taken") as caught:
+        lower(kernel_text("mov.u64 %rd2, f; st.global.u64 [%rd1], %rd2;", function))
+    assert "call each function by its name" in str(caught.value)
 
 
 def test_spilling_gives_the_same_answer(kernel_text: KernelText) -> None:

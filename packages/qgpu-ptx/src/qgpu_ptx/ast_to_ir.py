@@ -192,7 +192,8 @@ class KernelLowering:
         if expansion is None:
             raise context.unsupported("this instruction is not lowered to the machine")
         self.builder.origin = Origin(
-            f"{node.span.filename}:{node.span.line}" if node.span else "",
+            node.span.filename if node.span else "",
+            node.span.line if node.span else 0,
             str(node.cuda_location) if node.cuda_location else "",
         )
         if node.guard is None:
@@ -283,7 +284,7 @@ class KernelLowering:
             raise UnsupportedDeclarationError(
                 f"function '{symbol.name}' has no body in this module",
                 span=context.node.span,
-                hint="library and system functions are not supported",
+                hint="library and system functions such as printf or malloc are not supported",
             )
         return symbol
 

@@ -22,7 +22,7 @@ from qgpu_isa.program import (
 
 from qgpu_ptx.fit_slots import takes_address
 from qgpu_ptx.ir import STORES, ZERO, Edge, Imm, PredUse, Reg, Special, Value
-from qgpu_ptx.lowering_errors import MachineLimitError
+from qgpu_ptx.lowering_errors import machine_limit
 from qgpu_ptx.virtual_blocks import Item, PlacedOp, VirtualBlock
 
 
@@ -31,9 +31,11 @@ def blocks_to_image(
 ) -> ProgramImage:
     """The image. Raises MachineLimitError if there are too many blocks."""
     if len(blocks) > config.rom_blocks:
-        raise MachineLimitError(
+        raise machine_limit(
+            config,
+            "rom_blocks",
             f"kernel {name} needs {len(blocks)} blocks; machine '{config.name}' holds "
-            f"{config.rom_blocks}"
+            f"{config.rom_blocks}",
         )
     return _Emitter(blocks, numbers, config).image(name)
 
@@ -58,8 +60,7 @@ class _Emitter:
             slots[slot] = self._code(slot, placed)
             if slot is Slot.MEM and Slot.A0 not in block.slots:
                 slots[Slot.A0] = self._address(placed)
-        texts = dict.fromkeys(text for origin in block.origins() for text in origin.texts())
-        return Block(dict(sorted(slots.items())), self._branch(block), tuple(texts))
+        return Block(dict(sorted(slots.items())), self._branch(block), block.sources())
 
     def _address(self, placed: PlacedOp) -> SlotCode:
         address = placed.op.address

@@ -52,6 +52,7 @@ class _Commands(click.Group):
             ctx.exit(2)
 
 
+@click.version_option(package_name="qgpu-ptx")
 @click.group(cls=_Commands, context_settings={"help_option_names": ["-h", "--help"]})
 def main() -> None:
     """CUDA C and PTX for the qgpu machine: compile, check and run kernels."""

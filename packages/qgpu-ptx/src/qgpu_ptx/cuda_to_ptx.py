@@ -9,7 +9,8 @@ from qgpu_ptx.compilers.clang import ClangCompiler, ZigCompiler
 from qgpu_ptx.compilers.compiler import CudaCompiler, PtxSource
 from qgpu_ptx.compilers.nvcc import NvccCompiler
 from qgpu_ptx.compilers.nvrtc import NvrtcCompiler
-from qgpu_ptx.diagnostics import CompilerNotFoundError, InputFileError
+from qgpu_ptx.diagnostics import CompilerNotFoundError
+from qgpu_ptx.text_files import read_text
 
 # In order of preference. NVRTC first: it comes with the package and is the fastest.
 COMPILERS: tuple[CudaCompiler, ...] = (
@@ -46,8 +47,5 @@ def cuda_to_ptx(
     `options` go to the compiler as they are. Raises InputFileError, CompilerNotFoundError,
     CudaCompileError.
     """
-    try:
-        text = path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise InputFileError(f"cannot read {path}: {error}") from None
+    text = read_text(path)
     return find_compiler(compiler).compile(path, text, tuple(options))

@@ -8,17 +8,39 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import ClassVar
 
 
 @dataclass(frozen=True)
+class CudaLocation:
+    """A place in the CUDA source, from `.file` and `.loc` (PTX ISA, Debugging Directives)."""
+
+    file: str
+    line: int
+    column: int
+
+    def __str__(self) -> str:
+        # Compilers write column 0 for a whole line.
+        return f"{self.file}:{self.line}" + (f":{self.column}" if self.column else "")
+
+
+@dataclass(frozen=True)
 class SourceText:
-    """A file's name and whole text; turns offsets into lines and columns."""
+    """A file's name and whole text; turns offsets into lines and columns.
+
+    `compiled` says that a compiler has just written the text: no user has seen its lines.
+    `cuda_places` are filled in once `.loc` lines are known: offsets in order, and the CUDA place
+    of what stands from there on.
+    """
 
     filename: str
     text: str
+    compiled: bool = False
+    cuda_places: list[tuple[int, CudaLocation | None]] = field(
+        default_factory=list, compare=False, repr=False
+    )
 
     @cached_property
     def _line_starts(self) -> tuple[int, ...]:
@@ -28,6 +50,11 @@ class SourceText:
         """Line and column of an offset, both counted from 1."""
         line = bisect_right(self._line_starts, max(0, min(offset, len(self.text))))
         return line, offset - self._line_starts[line - 1] + 1
+
+    def cuda_location(self, offset: int) -> CudaLocation | None:
+        """The CUDA place of an offset, None where none is known."""
+        index = bisect_right(self.cuda_places, offset, key=lambda place: place[0])
+        return self.cuda_places[index - 1][1] if index else None
 
     def line(self, number: int) -> str:
         """The text of line `number` (from 1) without its end of line."""
@@ -63,6 +90,11 @@ class Span:
         return self.source.position(self.start)[1]
 
     @property
+    def cuda_location(self) -> CudaLocation | None:
+        """The place in the CUDA source, None where none is known."""
+        return self.source.cuda_location(self.start)
+
+    @property
     def text(self) -> str:
         """The source text that the span covers."""
         return self.source.text[self.start : self.end]
@@ -79,18 +111,6 @@ class Span:
         # Tabs are kept in the padding so that the caret stands under its character.
         padding = "".join("\t" if ch == "\t" else " " for ch in text[: column - 1])
         return f"    {text}\n    {padding}{'^' * width}"
-
-
-@dataclass(frozen=True)
-class CudaLocation:
-    """A place in the CUDA source, from `.file` and `.loc` (PTX ISA, Debugging Directives)."""
-
-    file: str
-    line: int
-    column: int
-
-    def __str__(self) -> str:
-        return f"{self.file}:{self.line}:{self.column}"
 
 
 class QgpuPtxError(Exception):
@@ -118,9 +138,16 @@ class QgpuPtxError(Exception):
         self.expected = tuple(expected)
         self.hint = hint
 
+    @property
+    def cuda_location(self) -> CudaLocation | None:
+        """The place in the CUDA source, None where none is known."""
+        return self.span.cuda_location if self.span else None
+
     def details(self) -> tuple[str, ...]:
         """Lines printed below the source line; subclasses add theirs."""
         lines = []
+        if self.cuda_location and self.span and not self.span.source.compiled:
+            lines.append(f"CUDA source: {self.cuda_location}")
         if self.expected:
             lines.append("expected: " + ", ".join(self.expected))
         if self.hint:
@@ -128,11 +155,18 @@ class QgpuPtxError(Exception):
         return tuple(lines)
 
     def render(self) -> str:
-        """`file:line:col: error: [code] message`, the source line with a caret, and details."""
-        where = f"{self.span}: " if self.span else ""
+        """`file:line:col: error: [code] message`, the source line with a caret, and details.
+
+        An error in PTX that was compiled just now is placed in the CUDA source, if that is known.
+        """
+        span, where, note = self.span, "", ""
+        if span and span.source.compiled and self.cuda_location:
+            where, note = f"{self.cuda_location}: ", f"  PTX line {span.line}:\n"
+        elif span:
+            where = f"{span}: "
         lines = [f"{where}error: [{self.code}] {self.message}"]
-        if self.span:
-            lines.append(self.span.with_caret())
+        if span:
+            lines.append(note + span.with_caret())
         lines.extend("  " + line for line in self.details())
         return "\n".join(lines)
 
@@ -182,6 +216,12 @@ class LaunchSpecError(QgpuPtxError):
     code = "P030"
 
 
+class LaunchArgumentError(QgpuPtxError):
+    """Options of the command line that make no launch."""
+
+    code = "P031"
+
+
 class CompilerNotFoundError(QgpuPtxError):
     """No CUDA compiler, or not the one asked for, is installed."""
 
@@ -224,8 +264,7 @@ class ThreadName:
 class ExecutionError(QgpuPtxError):
     """A running kernel did something that has no defined result.
 
-    `thread` names the thread, `instruction` is the instruction's PTX text, `cuda_location` its
-    place in the CUDA source when the PTX has `.loc` lines.
+    `thread` names the thread, `instruction` is the instruction's PTX text.
     """
 
     code = "P010"
@@ -237,13 +276,11 @@ class ExecutionError(QgpuPtxError):
         span: Span | None = None,
         thread: ThreadName | None = None,
         instruction: str | None = None,
-        cuda_location: CudaLocation | None = None,
         hint: str | None = None,
     ) -> None:
         super().__init__(message, span=span, hint=hint)
         self.thread = thread
         self.instruction = instruction
-        self.cuda_location = cuda_location
 
     def details(self) -> tuple[str, ...]:
         lines = []
@@ -251,8 +288,6 @@ class ExecutionError(QgpuPtxError):
             lines.append(f"in: {self.thread}")
         if self.instruction:
             lines.append(f"instruction: {self.instruction}")
-        if self.cuda_location:
-            lines.append(f"CUDA source: {self.cuda_location}")
         return (*lines, *super().details())
 
 

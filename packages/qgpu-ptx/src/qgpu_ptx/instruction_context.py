@@ -52,12 +52,12 @@ class InstructionContext:
 
     def unsupported(self, message: str, hint: str | None = None) -> LoweringError:
         """A LoweringError at this instruction."""
-        where = self.node.cuda_location
-        note = f"CUDA source: {where}" if where else None
         return LoweringError(
-            f"{self.node.mnemonic}: {message}", span=self.node.span, found=self.node.mnemonic,
-            hint="; ".join(text for text in (hint, note) if text) or None,
-        )  # fmt: skip
+            f"{self.node.mnemonic}: {message}",
+            span=self.node.span,
+            found=self.node.mnemonic,
+            hint=hint,
+        )
 
     def symbol(self, operand: ast.Node) -> Symbol:
         """What a name operand stands for."""
@@ -115,8 +115,17 @@ class InstructionContext:
             case RegisterVariable():
                 self._check_width(symbol, type_, name, relaxed)
                 return self.fit(self.kernel.register_words(symbol), type_)
+            case ast.Function():
+                raise self.unsupported(
+                    f"the address of function '{name.name}' is taken",
+                    "function pointers are not lowered, since calls are expanded in place: "
+                    "choose with if or switch, and call each function by its name",
+                )
             case _:
-                raise self.unsupported(f"'{name.name}' cannot be read as a number")
+                raise self.unsupported(
+                    f"'{name.name}' has no value of its own",
+                    "a register, a variable in memory or a number is needed here",
+                )
 
     def _check_width(
         self, register: RegisterVariable, type_: ScalarType, operand: ast.Node, relaxed: bool

@@ -88,14 +88,11 @@ class PredUse:
 
 @dataclass(frozen=True)
 class Origin:
-    """Where an operation comes from: PTX line, and CUDA place if the PTX names one."""
+    """Where an operation comes from: PTX file and line, and CUDA place if the PTX names one."""
 
-    ptx: str = ""
+    file: str = ""
+    line: int = 0
     cuda: str = ""
-
-    def texts(self) -> tuple[str, ...]:
-        """The places that are known."""
-        return tuple(text for text in (self.cuda, self.ptx) if text)
 
 
 @dataclass(frozen=True)

@@ -9,13 +9,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from qgpu_ptx.diagnostics import InputFileError, LaunchSpecError, SourceText
+from qgpu_ptx.diagnostics import LaunchSpecError, SourceText
 from qgpu_ptx.ptx_interpreter.scalar_types import SCALAR_TYPES, ScalarType
+from qgpu_ptx.text_files import read_text
 
 # array.array type codes of 1, 2, 4 and 8 bytes on the platforms this package is built for.
 _TYPE_CODES = {
     "s8": "b", "u8": "B", "s16": "h", "u16": "H", "s32": "i", "u32": "I", "s64": "q", "u64": "Q",
 }  # fmt: skip
+ARGUMENT_TYPES = tuple(_TYPE_CODES)
 MAX_ELEMENTS = 1 << 24
 
 
@@ -74,11 +76,7 @@ class LaunchSpec:
 
 def load_launch_spec(path: Path) -> LaunchSpec:
     """Reads a TOML file. Raises InputFileError, LaunchSpecError."""
-    try:
-        text = path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise InputFileError(f"cannot read {path}: {error}") from None
-    return parse_launch_spec(text, str(path))
+    return parse_launch_spec(read_text(path), str(path))
 
 
 def parse_launch_spec(text: str, filename: str = "<spec>") -> LaunchSpec:

@@ -14,7 +14,7 @@ from qgpu_ptx.blocks_to_image import blocks_to_image
 from qgpu_ptx.ir import Function, Imm, Op, Pred, Reg, Special
 from qgpu_ptx.launch_shape import LaunchShape
 from qgpu_ptx.launch_spec import LaunchSpec
-from qgpu_ptx.lowering_errors import MachineLimitError
+from qgpu_ptx.lowering_errors import MachineLimitError, machine_limit
 from qgpu_ptx.memory_layout import WORD_BYTES, ArgumentLayout, align_up, place_arguments
 from qgpu_ptx.passes import CHOOSE, PIPELINE
 from qgpu_ptx.passes.legalize import legalize
@@ -41,7 +41,7 @@ class LoweredKernel:
     """A kernel ready to launch.
 
     Attributes:
-        image: the program; each block's `source` names PTX and CUDA lines.
+        image: the program; each block's `source` names CUDA places, or PTX lines.
         memory: initial words of `.global` and `.const` variables.
         end: first free byte of global memory behind all that the kernel uses.
         shared_words, registers, predicates: what the kernel uses of each.
@@ -133,9 +133,11 @@ def _lower(
     watch: Watch | None,
 ) -> LoweredKernel:
     if shape.threads > config.threads:
-        raise MachineLimitError(
+        raise machine_limit(
+            config,
+            "threads",
             f"a CTA of {shape.threads} threads does not fit machine '{config.name}', "
-            f"which holds {config.threads}"
+            f"which holds {config.threads}",
         )
     if shape.ctas > MAX_CTAS:
         raise MachineLimitError(f"a grid of {shape.ctas} CTAs; at most {MAX_CTAS} can be numbered")
@@ -153,9 +155,11 @@ def _lower(
     watch("spill", function)
     image = blocks_to_image(entry, blocks, numbers, config)
     if end > WORD_BYTES * config.global_words:
-        raise MachineLimitError(
+        raise machine_limit(
+            config,
+            "global_words",
             f"kernel {entry} needs {end // WORD_BYTES} global words with local memory; "
-            f"machine '{config.name}' has {config.global_words}"
+            f"machine '{config.name}' has {config.global_words}",
         )
     return LoweredKernel(
         image=image,
@@ -223,7 +227,10 @@ def _allocate(
             if not allocation.spilled:
                 return attempt, blocks, allocation.numbers, end
         function, end = spill(function, allocation.spilled, end, shape.threads)
-    raise MachineLimitError(
-        f"kernel {function.name} needs more than the {config.registers} registers of machine "
-        f"'{config.name}', even with values kept in memory"
+    raise machine_limit(
+        config,
+        "registers",
+        f"kernel {function.name} needs more values at a time than the {config.registers} registers "
+        f"and {config.predicates} predicates of machine '{config.name}' hold: "
+        f"{len(allocation.spilled)} find no place, even with others kept in memory",
     )

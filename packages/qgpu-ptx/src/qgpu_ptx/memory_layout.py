@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from qgpu_isa.machine_config import MachineConfig
 
 from qgpu_ptx.launch_spec import ArrayArgument, LaunchSpec
-from qgpu_ptx.lowering_errors import MachineLimitError
+from qgpu_ptx.lowering_errors import machine_limit
 from qgpu_ptx.ptx_interpreter.scalar_types import SCALAR_TYPES
 
 WORD_BYTES = 4
@@ -79,9 +79,11 @@ def place_arguments(spec: LaunchSpec, config: MachineConfig) -> ArgumentLayout:
         address = align_up(address + size, unit)
     limit = WORD_BYTES * config.global_words
     if address > limit:
-        raise MachineLimitError(
+        raise machine_limit(
+            config,
+            "global_words",
             f"the arrays need {address // WORD_BYTES} global words; "
-            f"machine '{config.name}' has {config.global_words}"
+            f"machine '{config.name}' has {config.global_words}",
         )
     return ArgumentLayout(tuple(arguments), tuple(arrays), memory, address)
 

@@ -64,7 +64,7 @@ def check_spec_fits(spec: LaunchSpec, entry: Function) -> None:
     if len(spec.args) != len(entry.parameters):
         raise LaunchSpecError(
             f"kernel {entry.name} has {len(entry.parameters)} parameters, "
-            f"the launch spec has {len(spec.args)} args",
+            f"the launch has {len(spec.args)} arguments",
             span=entry.span,
         )
     for argument, parameter in zip(spec.args, entry.parameters, strict=True):
@@ -77,4 +77,7 @@ def check_spec_fits(spec: LaunchSpec, entry: Function) -> None:
                 f"argument '{argument.name}' is {argument.type} ({given} bytes), "
                 f"the kernel's parameter has {size} bytes",
                 span=parameter.span,
+                hint=f"write {argument.name}:s{8 * size} or u{8 * size}; for a pointer, an array"
+                if size in (1, 2, 4, 8)
+                else None,
             )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 from functools import cache
 from importlib import resources
 from typing import Any
@@ -12,7 +11,8 @@ from lark.exceptions import UnexpectedInput, VisitError
 
 from qgpu_ptx import ptx_ast as ast
 from qgpu_ptx.build_ast import AstBuilder
-from qgpu_ptx.diagnostics import CudaLocation, QgpuPtxError, SourceText
+from qgpu_ptx.diagnostics import QgpuPtxError, SourceText
+from qgpu_ptx.link_locations import link_locations
 from qgpu_ptx.syntax_errors import explain_syntax_error
 
 
@@ -22,13 +22,14 @@ def _parser() -> Lark:
     return Lark(grammar, parser="lalr", propagate_positions=True, maybe_placeholders=False)
 
 
-def parse_ptx(text: str, filename: str = "<ptx>") -> ast.Module:
-    """The AST of a PTX file.
+def parse_ptx(text: str, filename: str = "<ptx>", compiler: str = "compiled") -> ast.Module:
+    """The AST of a PTX file, or of the PTX that `compiler` made of a .cu file of that name.
 
     Accepts any `.version`; whether instructions are supported is not decided here. Raises
     PtxSyntaxError (a place in `text`, what was found, what was expected), and nothing else.
     """
-    source = SourceText(filename, text)
+    compiled = filename.endswith(".cu")
+    source = SourceText(f"{filename} ({compiler} PTX)" if compiled else filename, text, compiled)
     try:
         tree: Any = _parser().parse(text)
         module: ast.Module = AstBuilder(source).transform(tree)
@@ -38,41 +39,4 @@ def parse_ptx(text: str, filename: str = "<ptx>") -> ast.Module:
         if isinstance(error.orig_exc, QgpuPtxError):
             raise error.orig_exc from None
         raise
-    return _link_locations(module)
-
-
-def _link_locations(module: ast.Module) -> ast.Module:
-    """Gives each instruction the CUDA place that the last `.loc` before it names."""
-    files = dict(module.files)
-    for function in module.functions:
-        for statement in function.body.statements if function.body else ():
-            if isinstance(statement, ast.File):
-                files[statement.index] = statement.name
-    declarations = tuple(
-        dataclasses.replace(d, body=_link_block(d.body, files, None)[0])
-        if isinstance(d, ast.Function) and d.body
-        else d
-        for d in module.declarations
-    )
-    return dataclasses.replace(module, declarations=declarations)
-
-
-def _link_block(
-    block: ast.Block, files: dict[int, str], current: CudaLocation | None
-) -> tuple[ast.Block, CudaLocation | None]:
-    statements: list[ast.Statement] = []
-    for statement in block.statements:
-        match statement:
-            case ast.Location(file_index=index, line=line, column=column):
-                # Line 0 marks code without a source line (PTX ISA, .loc); keep none for it.
-                file = files.get(index, f"<file {index}>")
-                current = CudaLocation(file, line, column) if line else None
-                statements.append(statement)
-            case ast.Instruction() if current is not None:
-                statements.append(dataclasses.replace(statement, cuda_location=current))
-            case ast.Block():
-                inner, current = _link_block(statement, files, current)
-                statements.append(inner)
-            case _:
-                statements.append(statement)
-    return dataclasses.replace(block, statements=tuple(statements)), current
+    return link_locations(module, source)

@@ -10,7 +10,7 @@ from qgpu_isa.machine_config import MachineConfig
 from qgpu_ptx import ptx_ast as ast
 from qgpu_ptx.diagnostics import PtxNameError, UnsupportedDeclarationError
 from qgpu_ptx.ir import Imm, Value
-from qgpu_ptx.lowering_errors import MachineLimitError
+from qgpu_ptx.lowering_errors import machine_limit
 from qgpu_ptx.lowering_symbols import MemoryVariable
 from qgpu_ptx.memory_layout import WORD_BYTES, align_up, bytes_to_words
 from qgpu_ptx.ptx_interpreter.scalar_types import ScalarType
@@ -187,9 +187,11 @@ class VariableLayout:
             end = align_up(end, WORD_BYTES * self.config.lanes)
         words = -(-end // WORD_BYTES) + sum(self._scratch.values())
         if words > self.config.shared_words:
-            raise MachineLimitError(
+            raise machine_limit(
+                self.config,
+                "shared_words",
                 f"the kernel needs {words} shared words; machine '{self.config.name}' has "
-                f"{self.config.shared_words}"
+                f"{self.config.shared_words}",
             )
         return words
 

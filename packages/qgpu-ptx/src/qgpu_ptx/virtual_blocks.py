@@ -63,10 +63,20 @@ class VirtualBlock:
             if placed.live and placed.op.dst is not None:
                 yield placed.op.dst, placed.op.guard is not None
 
-    def origins(self) -> tuple[Origin, ...]:
-        """Where the operations come from."""
-        found = [placed.op.origin for placed in self.slots.values()]
-        return tuple(dict.fromkeys([*found, self.terminator.origin]))
+    def sources(self) -> tuple[str, ...]:
+        """Where the operations come from, a text for each CUDA place or PTX line."""
+        origins = [*(placed.op.origin for placed in self.slots.values()), self.terminator.origin]
+        lines: dict[str, set[int]] = {}
+        for origin in origins:
+            if origin.line:
+                place = origin.cuda or f"{origin.file}:{origin.line}"
+                lines.setdefault(place, set()).update({origin.line} if origin.cuda else ())
+        return tuple(
+            f"{place} (PTX line{'s' * (len(found) > 1)} {', '.join(map(str, sorted(found)))})"
+            if found
+            else place
+            for place, found in lines.items()
+        )
 
 
 def to_virtual_blocks(function: Function, weigh: Weigh) -> list[VirtualBlock]:

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import click
 
-from qgpu_ptx.commands.files import write_text
 from qgpu_ptx.cuda_to_ptx import COMPILERS, cuda_to_ptx
+from qgpu_ptx.text_files import write_text
 
 
 @click.command()

@@ -9,10 +9,10 @@ from typing import Any
 
 import click
 
-from qgpu_ptx.commands.files import read_text
 from qgpu_ptx.diagnostics import CudaLocation, InputFileError
 from qgpu_ptx.ptx_ast import Node
 from qgpu_ptx.source_to_ast import parse_ptx
+from qgpu_ptx.text_files import read_text
 
 
 @click.command()

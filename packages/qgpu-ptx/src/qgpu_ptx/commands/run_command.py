@@ -7,38 +7,42 @@ from pathlib import Path
 
 import click
 
-from qgpu_ptx.commands.files import read_module
-from qgpu_ptx.launch_spec import load_launch_spec
+from qgpu_ptx.commands.sources import launch_options, read_module
+from qgpu_ptx.launch_options import LaunchOptions
 from qgpu_ptx.ptx_interpreter import DEFAULT_MAX_STEPS
 from qgpu_ptx.run_launch_spec import SpecResult, run_launch_spec
 
 
 @click.command()
-@click.argument("source", type=click.Path(path_type=Path))
-@click.option(
-    "--spec", "spec_path", type=click.Path(path_type=Path),
-    help="Launch specification; default: the source's name with .toml.",
-)  # fmt: skip
-@click.option("--compiler", help="CUDA compiler for a .cu file.")
+@launch_options
 @click.option("--max-steps", default=DEFAULT_MAX_STEPS, show_default=True, type=int)
 @click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
 @click.pass_context
 def command(
     ctx: click.Context,
     source: Path,
-    spec_path: Path | None,
+    spec: Path | None,
+    kernel: str | None,
+    grid: str | None,
+    block: str | None,
+    arguments: tuple[str, ...],
     compiler: str | None,
     max_steps: int,
     as_json: bool,
 ) -> None:
-    """Run a kernel on the PTX interpreter and compare with the spec's [expected]."""
-    spec = load_launch_spec(spec_path or source.with_suffix(".toml"))
+    """Run a .cu or .ptx kernel on the PTX interpreter and compare with the spec's [expected].
+
+    A VALUE is a number, a list (1,2,3), zeros(N) or a .npy file; a TYPE is s32, u8* and the like.
+    With a launch spec, arguments replace the spec's; without one they are the kernel's, in
+    order, and all arrays are printed.
+    """
     module = read_module(source, compiler)
-    result = run_launch_spec(module, spec, max_steps)
+    launch = LaunchOptions(spec, kernel, grid, block, arguments).launch_spec(source, module)
+    result = run_launch_spec(module, launch, max_steps)
     if as_json:
         click.echo(json.dumps(_plain(result)))
     else:
-        _print(result, checked=bool(spec.expected))
+        _print(result, checked=bool(launch.expected))
     if result.mismatches:
         ctx.exit(1)
 

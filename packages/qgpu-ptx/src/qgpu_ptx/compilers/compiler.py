@@ -52,6 +52,11 @@ _ERROR = re.compile(
     r"(?:fatal |catastrophic )?error\s*:\s*(?P<message>[^\n]*)",
     re.MULTILINE,
 )
+_MISSING_HEADER = re.compile(r"cannot open source file|file not found|No such file")
+HEADER_HINT = (
+    "standard headers such as stdio.h are not available: a kernel is device code alone, and CUDA's "
+    "built-in functions need no #include; headers of your own are found beside the .cu file"
+)
 
 
 def compile_error(compiler: str, path: Path, text: str, log: str) -> CudaCompileError:
@@ -59,6 +64,7 @@ def compile_error(compiler: str, path: Path, text: str, log: str) -> CudaCompile
     match = _ERROR.search(log)
     if match is None:
         return CudaCompileError(f"{compiler} cannot compile {path}", log=log)
+    hint = HEADER_HINT if _MISSING_HEADER.search(match["message"]) else None
     span: Span | None = None
     number = int(match["line"] or match["clang_line"])
     lines = text.split("\n")
@@ -68,7 +74,7 @@ def compile_error(compiler: str, path: Path, text: str, log: str) -> CudaCompile
         indent = len(line) - len(line.lstrip())
         column = int(match["column"]) - 1 if match["column"] else indent
         span = SourceText(str(path), text).span(start + min(column, len(line)), start + len(line))
-    return CudaCompileError(f"{compiler}: {match['message']}", log=log, span=span)
+    return CudaCompileError(f"{compiler}: {match['message']}", log=log, span=span, hint=hint)
 
 
 def run_compiler(

@@ -63,6 +63,7 @@ PIPELINE = (
     _plain("flow-2", simplify_flow),
     _plain("addresses", fold_addresses),
     Pass("pointers", split_pointers),
+    _plain("propagate-5", propagate),
     _plain("dead-2", remove_dead),
     Pass("sink", sink),
     _plain("hoist", hoist_setup),
@@ -70,5 +71,6 @@ PIPELINE = (
     Pass("sink-branches", sink_values),
     _plain("coalesce", coalesce),
     _plain("locals-2", rename_locals),
+    _plain("dead-3", remove_dead),
     _plain("rounds", close_rounds),
 )

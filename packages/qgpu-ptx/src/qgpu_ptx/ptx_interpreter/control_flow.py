@@ -182,7 +182,7 @@ def call(d: OperandDecoder, m: Modifiers) -> Executor:
                 f"function '{function.name}' has no body in this module",
                 span=callee.span,
                 found=function.name,
-                hint="library and system functions are not supported",
+                hint="library and system functions such as printf or malloc are not supported",
             )
         signature = program.signature(function.name)
         _plan(d, signature[1], arguments, "parameters")

@@ -187,5 +187,5 @@ def find_instruction(node: Instruction) -> tuple[InstructionSpec, Modifiers]:
         span=node.span,
         found=node.mnemonic,
         expected=[str(spec) for spec in specs] or sorted(_TABLE),
-        hint=hint + (f" (CUDA source: {node.cuda_location})" if node.cuda_location else ""),
+        hint=hint,
     )

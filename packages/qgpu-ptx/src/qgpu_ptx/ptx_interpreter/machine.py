@@ -269,7 +269,6 @@ def _predicate(lane: Lane, register: int) -> int:
 def _add_place(error: ExecutionError, node: ast.Instruction, lane: Lane) -> None:
     error.span = error.span or node.span
     error.instruction = error.instruction or str(node)
-    error.cuda_location = error.cuda_location or node.cuda_location
     error.thread = error.thread or lane.name
 
 
