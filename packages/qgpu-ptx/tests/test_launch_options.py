@@ -11,7 +11,14 @@ from qgpu_isa.program_json import json_to_image
 from qgpu_isa.program_text import image_to_text, text_to_image
 from qgpu_ptx.cli import main
 from qgpu_ptx.diagnostics import LaunchArgumentError
-from qgpu_ptx.launch_arguments import GivenArgument, parse_argument, parse_arguments, parse_sizes
+from qgpu_ptx.launch_arguments import (
+    GivenArgument,
+    apply_arguments,
+    parse_argument,
+    parse_arguments,
+    parse_sizes,
+)
+from qgpu_ptx.launch_spec import ArrayArgument, LaunchSpec, ScalarArgument
 
 PTX = """\
 .version 7.0
@@ -83,8 +90,9 @@ def test_options_replace_what_the_spec_says(kernel: Path) -> None:
     ("options", "message"),
     [
         ((), "there is no file {folder}/k.toml"),
-        ((), "--block and --arg NAME=VALUE for each of the 2 parameters, in order (of 8, 4 bytes"),
-        (("--block", 1), "kernel scale has 2 parameters, the launch has 0 arguments"),
+        ((), "--block and --arg a=VALUE --arg n=VALUE"),
+        (("--block", 1), "no value for a, n: the kernel takes a, n"),
+        (("--block", 1, "--arg", "b=3"), "--arg b: the kernel has no such parameter"),
         (("--block", 1, "--arg", "a=3", "--arg", "n=3"), "write a:s64 or u64; for a pointer"),
         (("--block", "x"), "--block x: write one to three positive numbers"),
         (("--block", 1, "--kernel", "other"), "there is no kernel 'other'"),
@@ -156,3 +164,47 @@ def test_sizes() -> None:
     for text in ("", "0", "4,,", "1,2,3,4", "-1", "a"):
         with pytest.raises(LaunchArgumentError, match="--block"):
             parse_sizes(text, "--block")
+
+
+@pytest.mark.parametrize("value", ["1,,2", "1,", "", "[]", "[1,2", "1]", "zeros(-1)"])
+def test_lists_with_holes_are_refused(value: str) -> None:
+    with pytest.raises(LaunchArgumentError, match="--arg a"):
+        parse_argument(f"a:s32*={value}")
+
+
+def test_grids_beyond_cuda_are_refused() -> None:
+    assert parse_sizes("2147483647", "--grid") == (2147483647, 1, 1)
+    with pytest.raises(LaunchArgumentError, match="--grid"):
+        parse_sizes("2147483648", "--grid")
+
+
+REPLACED = LaunchSpec(
+    kernel="k",
+    grid=(1, 1, 1),
+    block=(4, 1, 1),
+    args=(ArrayArgument("a", "u8", (1, 2), output=True), ScalarArgument("n", "s32", 2)),
+    expected={"a": (3, 4)},
+)
+
+
+def test_replacing_drops_what_was_expected() -> None:
+    assert apply_arguments(REPLACED, [], None, None) is REPLACED
+    spec = apply_arguments(REPLACED, [parse_argument("a=5,6,7")], None, (8, 1, 1))
+    assert spec.args[0] == ArrayArgument("a", "u8", (5, 6, 7), output=True)
+    assert spec.block == (8, 1, 1)
+    assert not spec.expected
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("b=1", "has no such argument"),
+        ("n=1,2", "one number"),
+        ("a=1", "an array"),
+        ("a=256,0", "does not fit u8"),
+        ("a:s32*=1,2", "is u8"),
+    ],
+)
+def test_replacements_that_do_not_fit(text: str, message: str) -> None:
+    with pytest.raises(LaunchArgumentError, match=message):
+        apply_arguments(REPLACED, [parse_argument(text)], None, None)

@@ -6,10 +6,11 @@ from pathlib import Path
 
 import pytest
 from qgpu_isa.machine_config import NANO
+from qgpu_ptx.launch_options import LaunchOptions
 from qgpu_run.bench import bench_engines
 from qgpu_run.engines.interpreter_engine import InterpreterEngine
 from qgpu_run.errors import ModelError
-from qgpu_run.kernel_to_launch import KernelOptions, kernel_to_request
+from qgpu_run.kernel_to_launch import kernel_to_request
 
 KERNELS = Path(__file__).resolve().parents[3] / "kernels"
 FILES = [KERNELS / "scan" / "running_max.cu", KERNELS / "matrix" / "trace.cu"]
@@ -31,6 +32,6 @@ def test_sparse_beside_the_interpreter(invoke, nano_model: Path) -> None:
 
 
 def test_an_engine_that_lies_is_not_timed(lying) -> None:
-    requests = [kernel_to_request(FILES[0], KernelOptions(), NANO)]
+    requests = [kernel_to_request(FILES[0], LaunchOptions(), NANO)]
     with pytest.raises(ModelError, match=r"running_max: engine .* do not agree"):
         bench_engines(requests, [lambda: InterpreterEngine(NANO), lambda: lying(at=5, token=0)], 20)

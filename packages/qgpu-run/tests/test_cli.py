@@ -78,7 +78,7 @@ def test_faults_and_limits_exit_with_1(invoke, image_files: Path) -> None:
         (["broken.json"], "broken.json"),
         (["broken.qasm"], "broken.qasm:1"),
         (["broken.ptx", "--block", "4"], "broken.ptx"),
-        (["broken.ptx"], "--block"),
+        (["empty.ptx"], "no kernel name"),
         (["bytes.ptx", "--block", "4"], "cannot read"),
         (["scale.qasm", "--engine", "magic"], "magic"),
         (["scale.qasm", "--max-tokens", "0"], "max-tokens"),
@@ -94,6 +94,7 @@ def test_wrong_input_exits_with_2(
     monkeypatch.chdir(image_files)
     for name in ("broken.json", "broken.qasm", "broken.ptx"):
         Path(name).write_text("this is nothing {")
+    Path("empty.ptx").write_text(".version 7.0\n.target sm_75\n.address_size 64\n")
     Path("bytes.ptx").write_bytes(b"\xff\xfe\x00")
     engine = [] if "--engine" in arguments else ["--engine", "interpreter"]
     status, text, _ = invoke("launch", *arguments, *engine)

@@ -98,7 +98,7 @@ def test_a_fault_names_the_cuda_line(invoke, tmp_path: Path) -> None:
     ("options", "message"),
     [
         (["--kernel", "nothing"], "nothing"),
-        (["--arg", "q=1"], "no argument 'q'"),
+        (["--arg", "q=1"], "no such argument"),
         (["--block", "4096"], "4096 threads"),
         (["--arg", "a=zeros(5000)"], "global words"),
         (["--spec", "missing.toml"], "missing.toml"),

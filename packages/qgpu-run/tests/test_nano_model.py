@@ -9,10 +9,11 @@ import pytest
 from qgpu_isa.interpreter import Launch
 from qgpu_isa.machine_config import NANO
 from qgpu_isa.random_programs import random_launch
+from qgpu_ptx.launch_options import LaunchOptions
 from qgpu_ptx.lowering_errors import MachineLimitError
 from qgpu_run.check import check_launch, describe_difference
 from qgpu_run.engines.transformers_engine import TransformersEngine
-from qgpu_run.kernel_to_launch import KernelOptions, kernel_to_request
+from qgpu_run.kernel_to_launch import kernel_to_request
 from qgpu_run.load_model import load_model
 from qgpu_run.verify import verify_launch
 
@@ -78,7 +79,7 @@ FAST = ("matrix/trace", "memory/copy_int4")
 
 def verify_kernel(engine: TransformersEngine, path: Path) -> None:
     try:
-        request = kernel_to_request(path, KernelOptions(), NANO)
+        request = kernel_to_request(path, LaunchOptions(), NANO)
     except MachineLimitError:
         pytest.skip("too large for the nano machine")
     report = verify_launch(request.launch, engine)

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from qgpu_ptx.diagnostics import LaunchArgumentError
+from qgpu_ptx.kernel_parameters import Parameter
 from qgpu_ptx.launch_shape import Dim3
 from qgpu_ptx.launch_spec import (
     ARGUMENT_TYPES,
@@ -171,21 +172,52 @@ def _replaced(old: Argument, new: GivenArgument) -> Argument:
     return replace(old, value=new.values[0])
 
 
-def make_arguments(given: Sequence[GivenArgument]) -> tuple[Argument, ...]:
-    """Arguments for a launch without a spec: in the order given, every array an output.
+def make_arguments(
+    given: Sequence[GivenArgument], parameters: Sequence[Parameter] | None = None
+) -> tuple[Argument, ...]:
+    """Arguments for a launch without a spec, every array an output.
+
+    Args:
+        given: in the order of the command line.
+        parameters: the kernel's, in its order; None if their names are not known: then the order
+            given is the kernel's.
 
     Raises:
-        LaunchArgumentError: a value does not fit its type.
+        LaunchArgumentError: a parameter is missing, does not exist or has another type.
     """
-    made: list[Argument] = []
-    for argument in given:
-        type_ = argument.type or "s32"
-        _check_range(argument.name, type_, argument.values)
-        if argument.is_array:
-            made.append(ArrayArgument(argument.name, type_, argument.values, output=True))
-        else:
-            made.append(ScalarArgument(argument.name, type_, argument.values[0]))
-    return tuple(made)
+    if parameters is None:
+        return tuple(_made(argument, argument.type or "s32") for argument in given)
+    by_name = {argument.name: argument for argument in given}
+    known = [parameter.name for parameter in parameters]
+    for name in by_name:
+        if name not in known:
+            raise LaunchArgumentError(
+                f"--arg {name}: the kernel has no such parameter", expected=known or ["no --arg"]
+            )
+    missing = [name for name in known if name not in by_name]
+    if missing:
+        raise LaunchArgumentError(
+            f"no value for {', '.join(missing)}: the kernel takes {', '.join(known)}",
+            hint="give --arg NAME=VALUE for each, or a launch spec",
+        )
+    return tuple(_made_for(parameter, by_name[parameter.name]) for parameter in parameters)
+
+
+def _made_for(parameter: Parameter, given: GivenArgument) -> Argument:
+    if parameter.is_pointer is not None and parameter.is_pointer != given.is_array:
+        wanted = "an array" if parameter.is_pointer else "one number"
+        raise LaunchArgumentError(f"--arg {given.name}: the kernel takes {wanted}")
+    type_ = given.type or parameter.type or "s32"
+    if parameter.type and SCALAR_TYPES[parameter.type].bits != SCALAR_TYPES[type_].bits:
+        raise LaunchArgumentError(f"--arg {given.name} is {parameter.type}, not {type_}")
+    return _made(given, type_)
+
+
+def _made(given: GivenArgument, type_: str) -> Argument:
+    _check_range(given.name, type_, given.values)
+    if given.is_array:
+        return ArrayArgument(given.name, type_, given.values, output=True)
+    return ScalarArgument(given.name, type_, given.values[0])
 
 
 def _check_range(name: str, type_: str, values: Sequence[int]) -> None:

@@ -2,35 +2,23 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-from typing import TYPE_CHECKING
-
 from qgpu_isa.machine_config import MachineConfig
+from qgpu_ptx.baseline_program import baseline_for_launch
+from qgpu_ptx.diagnostics import QgpuPtxError
+from qgpu_ptx.launch_spec import LaunchSpec
+from qgpu_ptx.lower import lower_launch
+from qgpu_ptx.ptx_ast import Module
 
 from qgpu_run.launch_request import LaunchRequest, OutputArray
 
-if TYPE_CHECKING:
-    from qgpu_ptx.launch_spec import LaunchSpec
-    from qgpu_ptx.ptx_ast import Module
 
-
-def lower_kernel(
-    text: str, filename: str, spec: LaunchSpec, config: MachineConfig
-) -> LaunchRequest:
-    """Lowers one entry of PTX text for a machine and lays out its arguments in memory.
-
-    A spec whose `kernel` is empty means the only entry.
+def lower_kernel(module: Module, spec: LaunchSpec, config: MachineConfig) -> LaunchRequest:
+    """Lowers one entry of a PTX module for a machine and lays out its arguments in memory.
 
     Raises:
         QgpuPtxError: the PTX is wrong, the arguments do not fit it, or it does not fit the
             machine.
     """
-    from qgpu_ptx.lower import lower_launch
-    from qgpu_ptx.ptx_interpreter import find_entry
-    from qgpu_ptx.source_to_ast import parse_ptx
-
-    module = parse_ptx(text, filename)
-    spec = replace(spec, kernel=find_entry(module, spec.kernel or None).name)
     placed = lower_launch(module, spec, config)
     outputs = tuple(
         OutputArray(array.name, array.type, array.address, len(array.values))
@@ -44,9 +32,6 @@ def lower_kernel(
 
 def _baseline(module: Module, spec: LaunchSpec) -> int | None:
     """The launch's tokens under the naive lowering; None if the PTX does not run to its end."""
-    from qgpu_ptx.baseline_program import baseline_for_launch
-    from qgpu_ptx.diagnostics import QgpuPtxError
-
     try:
         return baseline_for_launch(module, spec)
     except QgpuPtxError:

@@ -16,8 +16,9 @@ from qgpu_isa.files import write_text
 from qgpu_isa.interpreter import run_launch
 from qgpu_isa.machine_config import MachineConfig
 from qgpu_ptx.diagnostics import QgpuPtxError
+from qgpu_ptx.launch_options import LaunchOptions
 
-from qgpu_run.kernel_to_launch import KernelOptions, kernel_to_request
+from qgpu_run.kernel_to_launch import kernel_to_request
 
 
 @dataclass(frozen=True)
@@ -123,7 +124,7 @@ def measure_kernels(
 def _measure(file: Path, config: MachineConfig, max_tokens: int) -> MeasuredKernel:
     name = f"{file.parent.name}/{file.stem}"
     try:
-        request = kernel_to_request(file, KernelOptions(), config)
+        request = kernel_to_request(file, LaunchOptions(), config)
         machine, steps = run_launch(request.launch, max_tokens)
     except (QgpuError, QgpuPtxError) as error:
         return MeasuredKernel(name, problem=str(error).splitlines()[0])

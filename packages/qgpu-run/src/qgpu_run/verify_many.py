@@ -12,9 +12,10 @@ from qgpu_isa.errors import QgpuError
 from qgpu_isa.files import write_text
 from qgpu_isa.machine_config import MachineConfig
 from qgpu_ptx.diagnostics import QgpuPtxError
+from qgpu_ptx.launch_options import LaunchOptions
 
 from qgpu_run.engines.engine import Engine
-from qgpu_run.kernel_to_launch import KernelOptions, kernel_to_request
+from qgpu_run.kernel_to_launch import kernel_to_request
 from qgpu_run.run_request import run_request
 
 SOURCE_SUFFIXES = (".cu", ".ptx")
@@ -64,7 +65,7 @@ def verify_kernels(
         name = f"{file.parent.name}/{file.stem}"
         started = time.monotonic()
         try:
-            request = kernel_to_request(file, KernelOptions(None, None, None, None, ()), config)
+            request = kernel_to_request(file, LaunchOptions(), config)
             outcome = run_request(request, engine, verify=True, max_tokens=max_tokens)
         except (QgpuError, QgpuPtxError) as error:
             yield VerifiedKernel(name, False, False, problem=str(error).splitlines()[0])

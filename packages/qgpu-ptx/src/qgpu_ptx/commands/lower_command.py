@@ -10,8 +10,9 @@ from qgpu_isa import PROFILES
 from qgpu_isa.program_json import image_to_json
 from qgpu_isa.program_text import image_to_text
 
-from qgpu_ptx.commands.sources import launch_options, read_module
+from qgpu_ptx.commands.sources import launch_options
 from qgpu_ptx.ir import Function
+from qgpu_ptx.kernel_source import read_module
 from qgpu_ptx.launch_options import LaunchOptions
 from qgpu_ptx.lower import PlacedLaunch, lower_launch
 from qgpu_ptx.passes import PIPELINE

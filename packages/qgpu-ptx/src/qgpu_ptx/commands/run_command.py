@@ -7,7 +7,8 @@ from pathlib import Path
 
 import click
 
-from qgpu_ptx.commands.sources import launch_options, read_module
+from qgpu_ptx.commands.sources import launch_options
+from qgpu_ptx.kernel_source import read_module
 from qgpu_ptx.launch_options import LaunchOptions
 from qgpu_ptx.ptx_interpreter import DEFAULT_MAX_STEPS
 from qgpu_ptx.run_launch_spec import SpecResult, run_launch_spec

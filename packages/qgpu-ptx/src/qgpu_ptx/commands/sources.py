@@ -1,4 +1,4 @@
-"""The kernel that commands read, and the options that say how it is launched."""
+"""The options that say which kernel a command takes and how it is launched."""
 
 from __future__ import annotations
 
@@ -7,9 +7,6 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import click
-
-from qgpu_ptx.ptx_ast import Module
-from qgpu_ptx.text_files import read_text
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -30,14 +27,3 @@ def launch_options(command: F) -> F:
     )[::-1]:
         command = decorate(command)
     return command
-
-
-def read_module(path: Path, compiler: str | None = None) -> Module:
-    """The AST of a .ptx file, or of a .cu file compiled first. Raises QgpuPtxError."""
-    from qgpu_ptx.cuda_to_ptx import cuda_to_ptx
-    from qgpu_ptx.source_to_ast import parse_ptx
-
-    if path.suffix == ".cu":
-        source = cuda_to_ptx(path, compiler=compiler)
-        return parse_ptx(source.text, str(path), source.compiler)
-    return parse_ptx(read_text(path), str(path))

@@ -6,9 +6,10 @@ import json
 from pathlib import Path
 
 import click
+from qgpu_ptx.launch_options import LaunchOptions
 
 from qgpu_run.bench import bench_engines
-from qgpu_run.kernel_to_launch import KernelOptions, kernel_to_request
+from qgpu_run.kernel_to_launch import kernel_to_request
 from qgpu_run.open_engine import (
     ENGINES,
     MODEL_ENGINES,
@@ -53,7 +54,7 @@ def command(
     """
     config = EngineChoice(engines[0], profile, model).machine()
     files = find_kernels(paths or KERNELS)
-    requests = [kernel_to_request(file, KernelOptions(), config) for file in files]
+    requests = [kernel_to_request(file, LaunchOptions(), config) for file in files]
     makers = [
         lambda name=name: EngineChoice(name, profile, model).open(config, Progress())
         for name in engines

@@ -6,10 +6,10 @@ import json
 from pathlib import Path
 
 import click
+from qgpu_ptx.launch_options import LaunchOptions
 
 from qgpu_run.errors import RequestError
 from qgpu_run.kernel_to_launch import (
-    KernelOptions,
     image_to_request,
     is_image_file,
     kernel_to_request,
@@ -71,7 +71,7 @@ def command(
     input.
     """
     choice = EngineChoice(engine, profile, model, device)
-    request = _request(file, KernelOptions(spec, kernel, grid, block, arguments), choice)
+    request = _request(file, LaunchOptions(spec, kernel, grid, block, arguments), choice)
     progress = Progress()
     outcome = run_request(
         request,
@@ -88,7 +88,7 @@ def command(
     return outcome.status
 
 
-def _request(file: Path, options: KernelOptions, choice: EngineChoice) -> LaunchRequest:
+def _request(file: Path, options: LaunchOptions, choice: EngineChoice) -> LaunchRequest:
     if file.is_dir():
         raise RequestError(f"{file} is a folder; `qgpu-run verify` takes folders")
     if not file.is_file():

@@ -10,6 +10,8 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
+from qgpu_ptx.ptx_ast import Function
+
 _COMMENTS = re.compile(r"/\*.*?\*/|//[^\n]*", re.DOTALL)
 _GLOBAL = re.compile(
     r"\b__global__\b[^;{}()]*?"
@@ -22,8 +24,6 @@ _QUALIFIERS = re.compile(
 _DECLARATION = re.compile(
     r"(?P<type>[\w\s]*?)\s*(?P<pointer>\*?)\s*(?P<name>\w+)\s*(?P<array>\[\s*\d*\s*\])?"
 )
-_PTX_ENTRY = re.compile(r"\.entry\s+([\w$]+)\s*\(([^)]*)\)")
-_PTX_PARAMETER = re.compile(r"\.param\s+\.\w+[^,]*?\s(?P<name>[\w$]+)\s*(?:,|$)")
 _NUMBERED = re.compile(r".*param_\d+")
 
 ELEMENT_TYPES = {
@@ -50,24 +50,34 @@ class Parameter:
     is_pointer: bool | None
 
 
-def kernel_parameters(source: str, suffix: str, kernel: str | None) -> tuple[Parameter, ...] | None:
-    """The parameters of a kernel, None if the source does not say them plainly.
+def kernel_parameters(entry: Function, cuda: str | None) -> tuple[Parameter, ...] | None:
+    """The parameters of a kernel, None if neither source names them plainly.
 
     Args:
-        source: text of the file.
-        suffix: `.cu` or `.ptx`.
-        kernel: its name; None if the file has one.
+        entry: the kernel.
+        cuda: the CUDA source it was compiled from, if it was.
     """
-    if suffix == ".ptx":
-        return _ptx_parameters(source, kernel)
+    if cuda is None:
+        names = [parameter.name for parameter in entry.parameters]
+        if any(_NUMBERED.fullmatch(name) for name in names):
+            return None
+        return tuple(Parameter(name, None, None) for name in names)
+    found = _cuda_parameters(cuda, entry.name)
+    return found if found is not None and len(found) == len(entry.parameters) else None
+
+
+def _cuda_parameters(source: str, kernel: str) -> tuple[Parameter, ...] | None:
     text = _COMMENTS.sub(" ", source)
     lists = {m[1]: _between_parentheses(text, m.end()) for m in _GLOBAL.finditer(text)}
-    if kernel is None and len(lists) == 1:
-        kernel = next(iter(lists))
-    chosen = lists.get(kernel or "")
-    if chosen is None:
+    chosen = [
+        inner
+        for name, inner in lists.items()
+        # The Itanium C++ ABI's mangling of a function outside of namespaces.
+        if kernel == name or kernel.startswith(f"_Z{len(name)}{name}")
+    ]
+    if len(chosen) != 1 or chosen[0] is None:
         return None
-    declared = [d.strip() for d in chosen.split(",")] if chosen.strip() else []
+    declared = [d.strip() for d in chosen[0].split(",")] if chosen[0].strip() else []
     parameters = [_declared(text) for text in declared]
     return None if None in parameters else tuple(p for p in parameters if p is not None)
 
@@ -84,15 +94,3 @@ def _declared(text: str) -> Parameter | None:
         return None
     is_pointer = bool(match["pointer"] or match["array"])
     return Parameter(match["name"], ELEMENT_TYPES.get(match["type"].strip()), is_pointer)
-
-
-def _ptx_parameters(source: str, kernel: str | None) -> tuple[Parameter, ...] | None:
-    lists = {m[1]: m[2] for m in _PTX_ENTRY.finditer(_COMMENTS.sub(" ", source))}
-    if kernel is None and len(lists) == 1:
-        kernel = next(iter(lists))
-    if kernel not in lists:
-        return None
-    names = [m["name"] for m in _PTX_PARAMETER.finditer(lists[kernel])]
-    if any(_NUMBERED.fullmatch(name) for name in names):
-        return None
-    return tuple(Parameter(name, None, None) for name in names)
