@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import sys
 import tempfile
 from collections.abc import Iterable, Sequence
 from pathlib import Path
@@ -65,12 +66,14 @@ def follow_umask(path: Path) -> None:
 
 
 def read_text(path: Path) -> str:
-    """The text of a file.
+    """The text of a file; `-` is standard input.
 
     Raises:
         InputError: it cannot be read or is not UTF-8 text.
     """
     try:
+        if path == Path("-"):
+            return sys.stdin.read()
         return path.read_text(encoding="utf-8")
     except OSError as error:
         raise InputError(f"cannot read {path}: {error.strerror}") from None
