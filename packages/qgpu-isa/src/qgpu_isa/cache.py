@@ -36,16 +36,23 @@ def cache_root() -> Path:
 
 def source_key(packages: tuple[str, ...]) -> str:
     """A short hash over the Python sources of installed packages."""
-    digest = hashlib.sha256()
+    pieces: list[bytes] = []
     for package in packages:
         spec = find_spec(package)
         if spec is None or spec.origin is None:
             continue
         root = Path(spec.origin).parent
         for path in sorted(root.rglob("*.py")):
-            digest.update(f"{package}/{path.relative_to(root).as_posix()}\0".encode())
-            digest.update(path.read_bytes())
-    return digest.hexdigest()[:_KEY_DIGITS]
+            pieces += (
+                f"{package}/{path.relative_to(root).as_posix()}\0".encode(),
+                path.read_bytes(),
+            )
+    return entry_key(b"".join(pieces))
+
+
+def entry_key(content: bytes) -> str:
+    """A short hash for the name of an entry."""
+    return hashlib.sha256(content).hexdigest()[:_KEY_DIGITS]
 
 
 def cached_circuit(profile: str) -> Path:
