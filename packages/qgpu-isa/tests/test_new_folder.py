@@ -88,6 +88,25 @@ def test_a_folder_that_appears_meanwhile(tmp_path: Path) -> None:
     assert names(tmp_path) == ["t", "u"]
 
 
+def test_a_folder_that_cannot_be_moved_away_is_one_message(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    target = tmp_path / "t"
+    write(target)
+    rename = Path.rename
+
+    def busy(self: Path, to: Path) -> Path:
+        if self == target:
+            raise OSError(16, "Device or resource busy")
+        return rename(self, to)
+
+    monkeypatch.setattr(Path, "rename", busy)
+    with pytest.raises(OutputError, match="busy"):
+        write(target, "again", force=True)
+    assert (target / "thing.json").read_text() == "new"
+    assert names(tmp_path) == ["t"]
+
+
 def test_only_folders_of_the_kind_are_replaced(tmp_path: Path) -> None:
     file, folder, link = tmp_path / "file", tmp_path / "folder", tmp_path / "link"
     file.write_text("mine")

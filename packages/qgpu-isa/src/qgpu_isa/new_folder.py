@@ -185,10 +185,11 @@ def _is_alive(pid: int) -> bool:
 
 
 def _put(partial: Path, place: Path, target: Path, *, force: bool, shared: bool) -> None:
+    old: list[Path] = []
     while True:
         try:
             partial.rename(place)
-            return
+            break
         except OSError as error:
             if error.errno not in _TAKEN:
                 raise
@@ -196,4 +197,8 @@ def _put(partial: Path, place: Path, target: Path, *, force: bool, shared: bool)
             if shared:
                 return
             raise OutputError(f"{target} exists; use --force to replace it")
-        discard(place)
+        # Another process that replaces it may be quicker; then there is a new one in its place.
+        with suppress(FileNotFoundError):
+            old.append(place.rename(_partial_name(place)))
+    for folder in old:
+        shutil.rmtree(folder, ignore_errors=True)
