@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from qgpu_circuit.circuit_weights import save_circuit
+from qgpu_circuit.circuit_weights import write_circuit
 from qgpu_circuit.layers import CircuitPlan
 from qgpu_circuit.machine_to_netlist import machine_to_netlist
 from qgpu_circuit.model_shape import shape_for
@@ -30,7 +30,8 @@ def nano_folder(
     nano: Machine, nano_plan: CircuitPlan, tmp_path_factory: pytest.TempPathFactory
 ) -> Path:
     folder = tmp_path_factory.mktemp("circuits") / "nano"
-    save_circuit(nano, nano_plan, folder)
+    folder.mkdir()
+    write_circuit(nano, nano_plan, folder)
     return folder
 
 

@@ -124,10 +124,38 @@ def test_trace_and_tokens(listing: Path) -> None:
     assert "EXEC(0, 0, 0)" in good("tokens", listing)
 
 
+def test_trace_ids_are_the_whole_stream(listing: Path) -> None:
+    options = (listing, "--threads", 2, "--ctas", 2, "--memory", "0=40")
+    head, *ids = good("trace", *options, "--ids").splitlines()
+    assert head == "# machine nano"
+    fed = json.loads(good("tokens", *options, "--json"))
+    steps = json.loads(good("trace", *options, "--json"))
+    wanted = fed["launch"]
+    for cta, start in enumerate(fed["ctas"]):
+        wanted += start + [step for step in steps if step["cta"] == cta]
+    assert [int(line) for line in ids] == [token["id"] for token in wanted]
+    assert call("trace", *options, "--ids", "--json").exit_code == 2
+
+
+def test_run_says_that_nothing_changed(tmp_path: Path) -> None:
+    path = tmp_path / "idle.qasm"
+    path.write_text(".machine nano\nblock 0:\nbranch exit\n")
+    assert good("run", path).splitlines()[0] == "no word of memory changed"
+
+
+def test_files_are_named_in_help() -> None:
+    for name in ("run", "trace", "tokens", "disasm"):
+        text = " ".join(good(name, "--help").split())
+        assert "FILE" in text
+        assert "a program image (JSON) or a listing" in text
+
+
 def test_docs(tmp_path: Path) -> None:
     result = call("docs", "--check", "--folder", tmp_path)
     assert result.exit_code == 1
-    assert result.stderr == "error: generated documents are stale; run: qgpu-isa docs\n"
+    assert result.stdout.splitlines()[0] == f"{tmp_path / 'isa.md'} is missing"
+    message = "error: generated documents are not up to date; run: qgpu-isa docs\n"
+    assert result.stderr == message
     assert "wrote" in good("docs", "--folder", tmp_path)
     assert good("docs", "--check", "--folder", tmp_path) == ""
 
@@ -142,6 +170,9 @@ MISTAKES = [
     (["disasm", "{json}"], "{json}: error: not a program image"),
     (["asm", "{ok}", "-o", "no/such/folder/x"], "error: cannot write no/such/folder/x: No such"),
     (["run", "{ok}", "--machine", "huge"], "error: no machine profile 'huge'; there are: nano"),
+    (["run", "{ok}", "--machine", "default"], "error: {ok} is for machine 'nano', not for 'def"),
+    (["run", "{image}", "--machine", "small"], "error: {image} is for machine 'nano', not for"),
+    (["docs", "--check", "--folder", "none"], "error: there is no folder none; go to the"),
     (["run", "{ok}", "--threads", "9"], "error: --threads 9: machine 'nano' holds 8 threads"),
     (["run", "{ok}", "--memory", "x=1"], "error: memory 'x=1': 'x' is not a number"),
     (["run", "{ok}", "--memory", "2=1"], "error: memory '2=1': address 2 is not a multiple of 4"),
@@ -163,6 +194,8 @@ def test_mistakes_end_with_code_2_and_one_message(
     (tmp_path / "json").write_text("{}")
     (tmp_path / "list").write_text("[1]")
     names["ok"] = str(listing)
+    names["image"] = str(tmp_path / "image")
+    (tmp_path / "image").write_text(good("asm", listing))
 
     def fill(text: str) -> str:
         for key, name in names.items():

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 from pathlib import Path
 
 import pytest
 from click.testing import CliRunner, Result
+from qgpu_isa.errors import OutputError
 from qgpu_merge import write_checkpoint
 from qgpu_merge.cli import main
-from qgpu_merge.errors import MergeError
 from qgpu_merge.weights_to_checkpoint import build_checkpoint
 
 
@@ -60,6 +61,10 @@ def test_existing_output(tmp_path: Path, circuit_folder: Path, base_folder: Path
     refuses(run(*arguments, "--force"), "not a checkpoint folder")
     assert (out / "notes.txt").exists()
     shutil.rmtree(out)
+    out.write_text("mine")
+    refuses(run(*arguments, "--force"), "not a folder")
+    assert out.read_text() == "mine"
+    out.unlink()
     assert run(*arguments).exit_code == 0
     (out / "stale").touch()
     assert run(*arguments, "--force").exit_code == 0
@@ -131,9 +136,11 @@ def test_wrong_circuits(tmp_path: Path, circuit_folder: Path, base_folder: Path)
     refuses(run("build", "--circuit", tmp_path, "--base", base_folder, "-o", tmp_path / "x"))
 
 
-def test_output_that_is_an_input(circuit_folder: Path, base_folder: Path) -> None:
+def test_output_that_is_an_input(tmp_path: Path, circuit_folder: Path, base_folder: Path) -> None:
     arguments = ("build", "--circuit", circuit_folder, "--base", base_folder, "--force", "-o")
+    (tmp_path / "link").symlink_to(base_folder)
     refuses(run(*arguments, base_folder), "also an input")
+    refuses(run(*arguments, tmp_path / "link"), "also an input")
     assert (base_folder / "model.safetensors").exists()
 
 
@@ -151,12 +158,12 @@ def test_a_failure_half_way_leaves_nothing(
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(write_checkpoint, "_write_shard", failing)
-    with pytest.raises(MergeError, match="No space left"):
+    with pytest.raises(OutputError, match="No space left"):
         build_checkpoint(circuit_folder, base_folder, out, force=True)
     assert calls
     assert [path.name for path in tmp_path.iterdir()] == ["merged"]
     assert (out / "model.safetensors").read_bytes() == before
-    with pytest.raises(MergeError):
+    with pytest.raises(OutputError):
         build_checkpoint(circuit_folder, base_folder, tmp_path / "fresh")
     assert [path.name for path in tmp_path.iterdir()] == ["merged"]
 
@@ -175,13 +182,18 @@ def test_default_build_uses_the_cache(
 
     monkeypatch.setenv("QGPU_CACHE", str(tmp_path / "cache"))
     shutil.copytree(circuit_folder, default_inputs.cached_circuit("nano"))
-    older = default_inputs.cached_model("nano").with_name("nano-0123456789ab")
-    other = default_inputs.cached_model("nano").with_name("small-0123456789ab")
-    older.mkdir(parents=True)
-    other.mkdir()
+    models = default_inputs.cached_model("nano").parent
+    older, used, other = (
+        models / name for name in ("nano-0123456789ab", "nano-0123456789ac", "small-0123456789ab")
+    )
+    for folder in (older, used, other):
+        folder.mkdir(parents=True)
+    for folder in (older, other):
+        os.utime(folder, (0, 0))
     first = run("build", "--profile", "nano")
     assert first.exit_code == 0, first.output
     assert not older.exists()
+    assert used.exists()
     assert other.exists()
     folder = Path(first.stdout.strip().splitlines()[-1])
     assert folder == default_inputs.cached_model("nano")

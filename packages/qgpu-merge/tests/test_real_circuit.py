@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import json
+import os
+import subprocess
+import sys
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 import pytest
 import torch
-from click.testing import CliRunner
-from qgpu_merge.cli import main
 from qgpu_merge.read_circuit import Circuit
 
 pytestmark = pytest.mark.skipif(
@@ -22,10 +23,17 @@ pytestmark = pytest.mark.skipif(
 def cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A cache in which a bare build has made circuit, base and merged model."""
     folder = tmp_path_factory.mktemp("cache")
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("QGPU_CACHE", str(folder))
-        result = CliRunner().invoke(main, ["build", "--profile", "nano"])
-    assert result.exit_code == 0, result.output
+    done = subprocess.run(
+        [sys.executable, "-m", "qgpu_merge.cli", "build", "--profile", "nano"],
+        env=os.environ | {"QGPU_CACHE": str(folder)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    (circuit,) = (folder / "circuits").iterdir()
+    assert f"\n{circuit}: 32 layers, digest " in done.stderr
+    assert "partial" not in done.stderr
     return folder
 
 

@@ -1,12 +1,9 @@
-"""A compiled circuit on disk: sparse tensors and a manifest, written whole or not at all."""
+"""A compiled circuit on disk: sparse tensors and a manifest."""
 
 from __future__ import annotations
 
 import hashlib
 import json
-import os
-import shutil
-import tempfile
 from collections.abc import Callable
 from dataclasses import asdict
 from pathlib import Path
@@ -14,6 +11,7 @@ from typing import Any
 
 import numpy as np
 from qgpu_isa.machine_config import WORD_BITS
+from qgpu_isa.new_folder import FolderKind
 
 from qgpu_circuit.layers import CircuitPlan
 from qgpu_circuit.layers_to_weights import emit_tensors
@@ -22,6 +20,7 @@ from qgpu_circuit.signals import Machine
 FORMAT = 1
 TENSORS = "circuit.safetensors"
 MANIFEST = "circuit.json"
+CIRCUIT_FOLDER = FolderKind("circuit", MANIFEST)
 
 
 def memory_map(m: Machine, plan: CircuitPlan) -> dict[str, Any]:
@@ -38,33 +37,17 @@ def memory_map(m: Machine, plan: CircuitPlan) -> dict[str, Any]:
     }
 
 
-def save_circuit(
+def write_circuit(
     m: Machine,
     plan: CircuitPlan,
     folder: Path,
     progress: Callable[[str], None] = lambda name: None,
 ) -> dict[str, Any]:
-    """Writes the circuit's folder beside `folder`, then renames it.
+    """Writes the circuit's files into a folder.
 
     Returns:
         the manifest.
     """
-    folder.parent.mkdir(parents=True, exist_ok=True)
-    beside = Path(tempfile.mkdtemp(prefix=f".{folder.name}.", dir=folder.parent))
-    try:
-        manifest = _write(m, plan, beside, progress)
-        if folder.exists():
-            shutil.rmtree(folder)
-        os.replace(beside, folder)
-    except BaseException:
-        shutil.rmtree(beside, ignore_errors=True)
-        raise
-    return manifest
-
-
-def _write(
-    m: Machine, plan: CircuitPlan, folder: Path, progress: Callable[[str], None]
-) -> dict[str, Any]:
     from safetensors import TensorSpec, serialize_file
 
     arrays: list[np.ndarray] = []

@@ -3,25 +3,19 @@
 from __future__ import annotations
 
 import json
-import sys
 from collections.abc import Callable
 from functools import wraps
 from pathlib import Path
-from typing import TYPE_CHECKING, ParamSpec, TextIO, TypeVar
+from typing import ParamSpec, TypeVar
 
 import click
 from qgpu_isa import PROFILES, profile
-from qgpu_isa.cache import cached_circuit
 from qgpu_isa.errors import QgpuError, os_error_text
-
-if TYPE_CHECKING:
-    from qgpu_circuit.layers import CircuitPlan
-    from qgpu_circuit.signals import Machine
+from qgpu_isa.files import read_text
 
 P = ParamSpec("P")
 R = TypeVar("R")
 
-TENSORS_PER_LAYER = 14
 profile_option = click.option(
     "--profile",
     "name",
@@ -56,19 +50,8 @@ def readable_errors(command: Callable[P, R]) -> Callable[P, R]:
     return run
 
 
-def compile_profile(name: str) -> tuple[Machine, CircuitPlan]:
-    """The netlist of a profile and its layers."""
-    from qgpu_circuit.machine_to_netlist import machine_to_netlist
-    from qgpu_circuit.model_shape import shape_for
-    from qgpu_circuit.netlist_to_layers import netlist_to_layers
-
-    config = profile(name)
-    shape = shape_for(config)
-    machine = machine_to_netlist(config, shape)
-    return machine, netlist_to_layers(machine.netlist, shape)
-
-
 @click.group(context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(package_name="qgpu-circuit")
 def main() -> None:
     """The qgpu machine compiled to Qwen3.5 transformer layers."""
 
@@ -79,24 +62,26 @@ def main() -> None:
     "-o",
     "--output",
     type=click.Path(path_type=Path),
-    help="Folder to write; default: in the cache.",
+    help="Folder to write, made with its parents; default: in the cache.",
 )
+@click.option("--force", is_flag=True, help="Replace an existing circuit.")
 @click.option("--quiet", is_flag=True, help="No progress.")
 @readable_errors
-def emit(name: str, output: Path | None, quiet: bool) -> None:
-    """Write circuit.safetensors (sparse) and circuit.json."""
-    from qgpu_circuit.circuit_weights import save_circuit
+def emit(name: str, output: Path | None, force: bool, quiet: bool) -> None:
+    """Write circuit.safetensors (sparse) and circuit.json.
 
-    machine, plan = compile_profile(name)
-    folder = output or cached_circuit(name)
-    with click.progressbar(
-        length=TENSORS_PER_LAYER * len(plan.layers) + 3,
-        label=f"emitting {name}",
-        file=sys.stderr,
-        hidden=quiet,
-    ) as bar:
-        manifest = save_circuit(machine, plan, folder, lambda _: bar.update(1))
-    click.echo(f"{folder}: {len(plan.layers)} layers, digest {manifest['digest'][:16]}")
+    Without -o the circuit is kept in the cache ($QGPU_CACHE or ~/.cache/qgpu), and compiled only
+    if it is not there. Circuits of other versions leave the cache when they were not used for a
+    day.
+    """
+    from qgpu_circuit.compile_profile import emit_circuit, ensure_circuit, read_manifest
+
+    if output is None:
+        output = ensure_circuit(name, force=force, quiet=quiet)
+    else:
+        emit_circuit(name, output, force=force, quiet=quiet)
+    found = read_manifest(output)
+    click.echo(f"{output}: {found['shape']['num_layers']} layers, digest {found['digest'][:16]}")
 
 
 @main.command()
@@ -105,6 +90,7 @@ def emit(name: str, output: Path | None, quiet: bool) -> None:
 @readable_errors
 def report(name: str, as_json: bool) -> None:
     """Print layers, neurons, heads, dimensions, non-zeros and margins."""
+    from qgpu_circuit.compile_profile import compile_profile
     from qgpu_circuit.report import build_report
 
     found = build_report(*compile_profile(name))
@@ -130,6 +116,7 @@ def report(name: str, as_json: bool) -> None:
 @readable_errors
 def graph(name: str, match: str) -> None:
     """List the netlist: every op, the layer it stands in, what it reads and writes."""
+    from qgpu_circuit.compile_profile import compile_profile
     from qgpu_circuit.netlist_text import netlist_lines
 
     for line in netlist_lines(*compile_profile(name), match):
@@ -137,21 +124,39 @@ def graph(name: str, match: str) -> None:
 
 
 @main.command("eval")
-@click.argument("folder", type=click.Path(path_type=Path, exists=True, file_okay=False))
-@click.argument("tokens", type=click.File())
+@click.argument("trace", type=click.Path(path_type=Path, allow_dash=True))
+@click.option(
+    "--profile",
+    "name",
+    type=click.Choice(list(PROFILES)),
+    help="Take the profile's circuit from the cache, compiled if missing; default: the trace's.",
+)
+@click.option("--circuit", "folder", type=click.Path(path_type=Path), help="Folder of a circuit.")
 @click.option("--net", "nets", multiple=True, help="Print nets whose name contains this.")
 @json_option
 @readable_errors
-def evaluate(folder: Path, tokens: TextIO, nets: tuple[str, ...], as_json: bool) -> None:
+def evaluate(
+    trace: Path, name: str | None, folder: Path | None, nets: tuple[str, ...], as_json: bool
+) -> None:
     """Run emitted layers on a token trace.
 
-    TOKENS holds one token id a line (as `qgpu-isa tokens` and `qgpu-isa trace` count them, from 0),
-    or one JSON list. For every token the circuit's next token and the margin of its logit are
-    printed, next to those of the netlist.
+    TRACE is what `qgpu-isa trace FILE --ids` prints, - for standard input: one token id a line,
+    from 0, the setup included. For every token the circuit's next token and the margin of its
+    logit are printed, next to those of the netlist where they differ. What follows setup tokens
+    is fed, not decoded; the answers there mean nothing.
     """
+    from qgpu_circuit.compile_profile import ensure_circuit
     from qgpu_circuit.evaluate_trace import evaluate_trace
+    from qgpu_circuit.token_trace import read_trace
 
-    steps = list(evaluate_trace(folder, tokens.read(), nets))
+    if folder is not None and name is not None:
+        raise click.UsageError("--circuit already says which machine; leave --profile out")
+    tokens = read_trace(read_text(trace))
+    if folder is None:
+        config = profile(name or tokens.machine or "default")
+        tokens.check(config)
+        folder = ensure_circuit(config.name)
+    steps = evaluate_trace(folder, tokens, nets)
     if as_json:
         click.echo(json.dumps([step.as_dict() for step in steps]))
         return

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from qgpu_isa import MachineConfig
 
-from qgpu_circuit.evaluate import CircuitFileError, Evaluator
+from qgpu_circuit.evaluate import Evaluator
 from qgpu_circuit.machine_to_netlist import machine_to_netlist
+from qgpu_circuit.match_names import match_names
 from qgpu_circuit.model_shape import shape_for
 from qgpu_circuit.simulate import Simulator
+from qgpu_circuit.token_trace import TokenTrace
 
 
 @dataclass(frozen=True)
@@ -44,39 +45,31 @@ class TraceStep:
         return f"{self.token:24} -> {self.weights:24} margin {self.margin:g}{same}{nets}"
 
 
-def evaluate_trace(folder: Path, text: str, nets: tuple[str, ...] = ()) -> Iterator[TraceStep]:
-    """Feeds the token ids in `text` (a JSON list, or one a line).
+def evaluate_trace(
+    folder: Path, trace: TokenTrace, nets: tuple[str, ...] = ()
+) -> Iterator[TraceStep]:
+    """Feeds a trace to the circuit in `folder` and to its netlist.
 
     Raises:
-        CircuitFileError: the folder holds no circuit of this version, or the text no token ids.
+        CircuitFileError: the folder holds no circuit of this version.
+        TraceError: the trace is not one of the circuit's machine.
+        NoMatchError: there are no such nets.
     """
     evaluator = Evaluator(folder)
     config = MachineConfig(**evaluator.manifest["machine"])
+    trace.check(config)
     machine = machine_to_netlist(config, shape_for(config))
+    names = machine.netlist.names
+    watched = sorted({i for part in nets for i in match_names(names, part, "net")})
     simulator = Simulator(machine)
-    vocab = machine.vocab
-    watched = [(i, n) for i, n in enumerate(machine.netlist.names) if any(w in n for w in nets)]
-    for token_id in _token_ids(text, vocab.size):
-        token = vocab.decode(token_id)
+    for token_id in trace.ids:
+        token = machine.vocab.decode(token_id)
         best, margin = evaluator.step(token_id)
         answer = simulator.step(token)
         yield TraceStep(
             str(token),
-            str(vocab.decode(best)),
+            str(machine.vocab.decode(best)),
             None if answer is None else str(answer),
             margin,
-            {name: float(simulator.values[i]) for i, name in watched},
+            {names[i]: float(simulator.values[i]) for i in watched},
         )
-
-
-def _token_ids(text: str, size: int) -> list[int]:
-    try:
-        stripped = text.strip()
-        ids = json.loads(stripped) if stripped.startswith("[") else [int(x) for x in text.split()]
-        ids = [int(x) for x in ids]
-    except (ValueError, TypeError):
-        raise CircuitFileError("the trace holds something that is not a token id") from None
-    for token_id in ids:
-        if not 0 <= token_id < size:
-            raise CircuitFileError(f"token id {token_id} is not below {size}")
-    return ids

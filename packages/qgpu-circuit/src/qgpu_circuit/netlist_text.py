@@ -5,18 +5,22 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from qgpu_circuit.layers import CircuitPlan
+from qgpu_circuit.match_names import match_names
 from qgpu_circuit.netlist import Lin
 from qgpu_circuit.signals import Machine
 
 
 def netlist_lines(m: Machine, plan: CircuitPlan, match: str = "") -> Iterator[str]:
-    """Lines of all ops whose name contains `match`."""
+    """Lines of all ops whose name contains `match`.
+
+    Raises:
+        NoMatchError: there are none.
+    """
     names = m.netlist.names
     layer_of_head = {h.name: i for i, layer in enumerate(plan.layers) for h in layer.heads}
     layer_of_neuron = {id(x): i for i, layer in enumerate(plan.layers) for x in layer.neurons}
-    for op in m.netlist.ops:
-        if match not in op.name:
-            continue
+    ops = m.netlist.ops
+    for op in (ops[i] for i in match_names([op.name for op in ops], match, "op")):
         if op.head is not None:
             reads = ", ".join(names[n] for n in sorted(op.inputs())[:6])
             yield f"layer {layer_of_head[op.name]:2} head {op.name}: reads {reads}, ..."

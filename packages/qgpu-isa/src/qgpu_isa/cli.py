@@ -20,16 +20,16 @@ from qgpu_isa.docgen import (
     write_documents,
 )
 from qgpu_isa.errors import QgpuError, os_error_text
-from qgpu_isa.files import InputError, read_image, read_memory, write_text
+from qgpu_isa.files import InputError, read_image_for, read_memory, write_text
 from qgpu_isa.instruction import INSTRUCTIONS, Instruction
 from qgpu_isa.interpreter import Launch, Machine, StepRecord, launch_tokens, run_launch
 from qgpu_isa.interpreter.machine import MAX_CTAS, cta_tokens
-from qgpu_isa.machine_config import PROFILES, profile
+from qgpu_isa.machine_config import PROFILES
 from qgpu_isa.program_json import image_to_json
 from qgpu_isa.program_text import image_to_text
 from qgpu_isa.suggestions import did_you_mean
 from qgpu_isa.tables import plain_table
-from qgpu_isa.trace import step_dicts, step_texts, token_dict
+from qgpu_isa.trace import ids_text, step_dicts, step_texts, stream, token_dict
 from qgpu_isa.vocabulary import Fault, Token, TokenClass, vocabulary
 from qgpu_isa.words import signed
 
@@ -67,8 +67,8 @@ def _command(function: Callable[..., None]) -> Callable[..., None]:
     return wrapper
 
 
-def _path(name: str = "path") -> Callable[..., Any]:
-    return click.argument(name, type=click.Path(path_type=Path))
+def _path(name: str) -> Callable[..., Any]:
+    return click.argument(name, type=click.Path(path_type=Path), metavar="FILE")
 
 
 def _json_flag(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -82,9 +82,9 @@ def _output(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _machine_option(function: Callable[..., Any]) -> Callable[..., Any]:
-    return click.option("--machine", help="Machine of a listing that has no .machine line.")(
-        function
-    )
+    return click.option(
+        "--machine", help="Machine of the file; needed for a listing without a .machine line."
+    )(function)
 
 
 def _launch_options(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -107,7 +107,7 @@ def _launch_options(function: Callable[..., Any]) -> Callable[..., Any]:
 def _launch(
     image: Path, machine: str | None, threads: int | None, ctas: int, memory: tuple[str, ...]
 ) -> Launch:
-    program = read_image(image, profile(machine) if machine else None)
+    program = read_image_for(image, machine)
     config = program.config
     count = config.threads if threads is None else threads
     if count > config.threads:
@@ -180,9 +180,8 @@ def _instruction_dict(instruction: Instruction) -> dict[str, Any]:
 @_machine_option
 @_command
 def asm(listing: Path, output: Path | None, machine: str | None) -> None:
-    """Assembles a listing into a JSON image."""
-    image = read_image(listing, profile(machine) if machine else None)
-    _emit(image_to_json(image), output)
+    """Assembles the listing in FILE into a JSON image."""
+    _emit(image_to_json(read_image_for(listing, machine)), output)
 
 
 @main.command()
@@ -191,8 +190,8 @@ def asm(listing: Path, output: Path | None, machine: str | None) -> None:
 @_machine_option
 @_command
 def disasm(image: Path, output: Path | None, machine: str | None) -> None:
-    """Prints an image as a listing."""
-    _emit(image_to_text(read_image(image, profile(machine) if machine else None)), output)
+    """Prints FILE, a program image (JSON) or a listing, as a listing."""
+    _emit(image_to_text(read_image_for(image, machine)), output)
 
 
 def _emit(text: str, output: Path | None) -> None:
@@ -209,7 +208,7 @@ def _emit(text: str, output: Path | None) -> None:
 @_json_flag
 @_command
 def run(max_tokens: int, registers: bool, as_json: bool, **launch: Any) -> None:
-    """Runs an image or a listing and prints the memory that changed.
+    """Runs FILE, a program image (JSON) or a listing; prints the memory that changed.
 
     Ends with code 1 if the launch faults.
     """
@@ -226,7 +225,10 @@ def run(max_tokens: int, registers: bool, as_json: bool, **launch: Any) -> None:
         _print_json(result)
     else:
         rows = [(f"{c['address']:#x}", c["before"], c["after"]) for c in changes]
-        click.echo(plain_table(("address", "before", "after"), rows), nl=False)
+        if rows:
+            click.echo(plain_table(("address", "before", "after"), rows), nl=False)
+        else:
+            click.echo("no word of memory changed")
         if registers:
             head = ("pass", "register", "lanes")
             listed = [(v["pass"], f"r{v['register']}", *[v["lanes"]]) for v in values]
@@ -270,12 +272,20 @@ def _fault_message(launch: Launch, step: StepRecord, fault: str) -> str:
 @_launch_options
 @_max_tokens
 @_json_flag
+@click.option("--ids", is_flag=True, help="Print ids alone, with the tokens fed before each CTA.")
 @_command
-def trace(max_tokens: int, as_json: bool, **launch: Any) -> None:
-    """Prints every token that the machine decodes."""
+def trace(max_tokens: int, as_json: bool, ids: bool, **launch: Any) -> None:
+    """Prints every token that the machine decodes on FILE, a program image (JSON) or a listing.
+
+    With --ids the whole stream is printed, one id a line, for `qgpu-circuit eval`.
+    """
+    if as_json and ids:
+        raise click.UsageError("give --json or --ids, not both")
     request = _launch(**launch)
     _, steps = run_launch(request, max_tokens)
-    if as_json:
+    if ids:
+        click.echo(ids_text(stream(request, steps), request.config), nl=False)
+    elif as_json:
         _print_json(step_dicts(steps, request.config))
     else:
         click.echo(step_texts(steps, request.config), nl=False)
@@ -286,7 +296,10 @@ def trace(max_tokens: int, as_json: bool, **launch: Any) -> None:
 @_json_flag
 @_command
 def tokens(as_json: bool, **launch: Any) -> None:
-    """Prints the tokens that are fed before each CTA's answer."""
+    """Prints the tokens that are fed before each CTA's answer.
+
+    FILE is a program image (JSON) or a listing.
+    """
     request = _launch(**launch)
     config = request.config
     stream: list[Token] = launch_tokens(request)
@@ -312,11 +325,14 @@ def tokens(as_json: bool, **launch: Any) -> None:
 @_command
 def docs(folder: Path, check: bool) -> None:
     """Writes the generated documents isa.md and tokens.md."""
+    if not folder.is_dir():
+        raise InputError(f"there is no folder {folder}; go to the repository or give --folder")
     stale = stale_documents(folder) if check else write_documents(folder)
     for path in stale:
-        click.echo(f"{path} is stale" if check else f"wrote {path}")
+        state = "is stale" if path.exists() else "is missing"
+        click.echo(f"{path} {state}" if check else f"wrote {path}")
     if check and stale:
-        raise _Failure("generated documents are stale; run: qgpu-isa docs")
+        raise _Failure("generated documents are not up to date; run: qgpu-isa docs")
 
 
 @main.command()

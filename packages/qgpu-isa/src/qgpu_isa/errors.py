@@ -29,6 +29,10 @@ class TokenError(QgpuError):
     """A token or record that the vocabulary does not hold."""
 
 
+class OutputError(QgpuError):
+    """An output folder that cannot be written."""
+
+
 class ExecutionError(QgpuError):
     """A launch that did not reach its end record."""
 

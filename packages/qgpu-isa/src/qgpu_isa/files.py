@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import json
 import os
+import sys
 import tempfile
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from qgpu_isa.errors import QgpuError
-from qgpu_isa.machine_config import WORD_BITS, WORD_MASK, MachineConfig
+from qgpu_isa.machine_config import WORD_BITS, WORD_MASK, MachineConfig, profile
 from qgpu_isa.program import ProgramImage
 from qgpu_isa.program_json import json_to_image
 from qgpu_isa.program_text import text_to_image
@@ -38,9 +39,7 @@ def write_text(path: Path, text: str) -> None:
     try:
         with os.fdopen(descriptor, "w", encoding="utf-8") as file:
             file.write(text)
-        umask = os.umask(0)
-        os.umask(umask)
-        os.chmod(name, 0o666 & ~umask)
+        follow_umask(Path(name))
         os.replace(name, target)
     except OSError as error:
         os.unlink(name)
@@ -54,13 +53,27 @@ def _write_in_place(path: Path, text: str) -> None:
         raise InputError(f"cannot write {path}: {error.strerror}") from None
 
 
+def follow_umask(path: Path) -> None:
+    """Gives a file, or all files in a folder, the mode of a new one.
+
+    Temporary files, and those of some libraries, are for their owner alone.
+    """
+    umask = os.umask(0)
+    os.umask(umask)
+    files = (p for p in path.rglob("*") if p.is_file()) if path.is_dir() else (path,)
+    for file in files:
+        file.chmod(0o666 & ~umask)
+
+
 def read_text(path: Path) -> str:
-    """The text of a file.
+    """The text of a file; `-` is standard input.
 
     Raises:
         InputError: it cannot be read or is not UTF-8 text.
     """
     try:
+        if path == Path("-"):
+            return sys.stdin.read()
         return path.read_text(encoding="utf-8")
     except OSError as error:
         raise InputError(f"cannot read {path}: {error.strerror}") from None
@@ -82,6 +95,21 @@ def read_image(path: Path, config: MachineConfig | None = None) -> ProgramImage:
     if text.lstrip().startswith("{"):
         return json_to_image(text, str(path))
     return text_to_image(text, str(path), config)
+
+
+def read_image_for(path: Path, machine: str | None) -> ProgramImage:
+    """The image in a file, for the machine of that name if one is given.
+
+    Raises:
+        QgpuError: as `read_image`, there is no such machine, or the file is for another one.
+    """
+    if machine is None:
+        return read_image(path)
+    config = profile(machine)
+    image = read_image(path, config)
+    if image.config != config:
+        raise InputError(f"{path} is for machine '{image.config.name}', not for '{machine}'")
+    return image
 
 
 def read_memory(config: MachineConfig, specs: Iterable[str]) -> dict[int, int]:

@@ -54,7 +54,7 @@ def main() -> None:
 @click.option("--circuit", type=FOLDER, help="Folder that `qgpu-circuit emit` wrote.")
 @click.option("--base", type=FOLDER, help="Qwen3.5 checkpoint folder.")
 @click.option("--profile", type=click.Choice(list(PROFILES)), help="Machine to compile.")
-@click.option("-o", "--output", type=FOLDER, help="Folder to write; default: in the cache.")
+@click.option("-o", "--output", type=FOLDER, help="Folder to write; default: the cache.")
 @click.option("--force", is_flag=True, help="Replace an existing checkpoint.")
 @click.option("--shard-mb", type=click.IntRange(1), help="Largest size of a shard, in MiB.")
 @_reports_errors
@@ -70,8 +70,16 @@ def build(
 
     What is not given is taken from the cache ($QGPU_CACHE or ~/.cache/qgpu) and made there if it
     is missing: the circuit of the profile, a small synthetic base, the merged checkpoint itself.
+
+    The cache keeps what other versions of qgpu made for a day after its last use, an hour where
+    the disk lacks room. What killed builds left is removed.
+
+    Missing parents of the output are made. A checkpoint that is there already is replaced only
+    with --force, and anything else is never replaced. A link stays: its folder is written.
     """
-    from qgpu_merge.default_inputs import cached_model, drop_older, ensure_base, ensure_circuit
+    from qgpu_isa.cache import find_entry, tidy
+
+    from qgpu_merge.default_inputs import cached_model, ensure_base, ensure_circuit
 
     if circuit is not None and profile is not None:
         raise click.UsageError("--circuit already says which machine; leave --profile out")
@@ -80,7 +88,7 @@ def build(
         if circuit is not None or base is not None:
             raise click.UsageError("-o is needed with --circuit or --base")
         output = cached_model(profile or "default")
-        if output.is_dir() and not force:
+        if find_entry(output) and not force:
             click.echo(output)
             return
     from qgpu_merge.weights_to_checkpoint import build_checkpoint
@@ -90,6 +98,8 @@ def build(
     with ExitStack() as stack:
 
         def start(plan: MergePlan) -> Progress:
+            if cached:
+                tidy(output, plan.bytes)
             _say(f"writing {len(plan.tasks)} tensors, {plan.bytes / 2**20:.0f} MiB")
             bar = stack.enter_context(
                 click.progressbar(length=plan.bytes, label="merging", file=sys.stderr)
@@ -101,11 +111,10 @@ def build(
             base,
             output,
             force=force,
+            shared=cached,
             shard_bytes=None if shard_mb is None else shard_mb << 20,
             start=start,
         )
-    if cached:
-        drop_older(output)
     click.echo(output)
 
 
@@ -122,7 +131,9 @@ def inspect(path: Path, as_json: bool) -> None:
 
 
 @main.command()
-@click.option("-o", "--output", type=FOLDER, required=True, help="Folder to write.")
+@click.option(
+    "-o", "--output", type=FOLDER, required=True, help="Folder to write, with its parents."
+)
 @click.option("--circuit", type=FOLDER, help="Take the sizes that this circuit needs.")
 @click.option("--seed", type=int, default=0, show_default=True)
 @click.option("--untied", is_flag=True, help="Give the head its own weights.")

@@ -6,17 +6,21 @@ the machine never meets an old checkpoint.
 
 from __future__ import annotations
 
-import hashlib
-import os
-import shutil
 import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
 
-from qgpu_isa.cache import CIRCUIT_SOURCES, cache_root, cached_circuit, source_key
+from qgpu_isa.cache import (
+    CIRCUIT_SOURCES,
+    cache_root,
+    cached_circuit,
+    entry_key,
+    find_entry,
+    source_key,
+)
 
-from qgpu_merge.errors import CircuitError, OutputError
+from qgpu_merge.errors import CircuitError
 
 STDERR = 2
 """File descriptor that the compiler's own output goes to: stdout is for the path alone."""
@@ -31,14 +35,6 @@ def cached_model(profile: str) -> Path:
     return cache_root() / "models" / f"{profile}-{source_key(MODEL_SOURCES)}"
 
 
-def drop_older(target: Path) -> None:
-    """Removes the entries of the same profile that other sources made; they are large."""
-    profile, _, key = target.name.rpartition("-")
-    for other in target.parent.glob(f"{profile}-{'?' * len(key)}"):
-        if other != target:
-            shutil.rmtree(other, ignore_errors=True)
-
-
 def ensure_circuit(profile: str, report: Report) -> Path:
     """The circuit of a profile, compiled now if it is not in the cache.
 
@@ -46,25 +42,14 @@ def ensure_circuit(profile: str, report: Report) -> Path:
         CircuitError: the circuit compiler failed.
     """
     target = cached_circuit(profile)
-    if target.is_dir():
+    if find_entry(target):
         return target
     report(f"compiling the circuit of machine '{profile}'")
-    partial = target.with_name(f"{target.name}.partial-{os.getpid()}")
-    try:
-        target.parent.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise OutputError(f"cannot write to {target.parent}: {error.strerror}") from None
-    command = [sys.executable, "-m", "qgpu_circuit.cli", "emit"]
-    command += ["--profile", profile, "-o", str(partial)]
-    try:
-        done = subprocess.run(command, stdout=STDERR, check=False)
-        if done.returncode:
-            raise CircuitError(f"qgpu-circuit emit failed for machine '{profile}'")
-        if not target.exists():
-            partial.rename(target)
-        drop_older(target)
-    finally:
-        shutil.rmtree(partial, ignore_errors=True)
+    # In a process of its own: the netlist's memory is free again before the merge begins.
+    command = [sys.executable, "-m", "qgpu_circuit.cli", "emit", "--profile", profile]
+    done = subprocess.run(command, stdout=STDERR, check=False)
+    if done.returncode:
+        raise CircuitError(f"qgpu-circuit emit failed for machine '{profile}'")
     return target
 
 
@@ -74,9 +59,9 @@ def ensure_base(circuit_folder: Path, report: Report) -> Path:
     from qgpu_merge.synthetic_base import SyntheticSizes, write_synthetic_base
 
     sizes = SyntheticSizes.for_circuit(Circuit(circuit_folder))
-    key = hashlib.sha256(f"{sizes}{source_key(('qgpu_merge',))}".encode()).hexdigest()[:12]
+    key = entry_key(f"{sizes}{source_key(('qgpu_merge',))}".encode())
     target = cache_root() / "bases" / f"synthetic-{key}"
-    if not target.is_dir():
+    if not find_entry(target):
         report("writing a synthetic base checkpoint")
-        write_synthetic_base(target, sizes)
+        write_synthetic_base(target, sizes, shared=True)
     return target

@@ -15,7 +15,3 @@ class CheckpointError(MergeError):
 
 class CircuitError(MergeError):
     """A circuit folder that cannot be read."""
-
-
-class OutputError(MergeError):
-    """An output folder that cannot be written."""

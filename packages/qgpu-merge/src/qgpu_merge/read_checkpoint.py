@@ -6,9 +6,8 @@ import json
 from collections import Counter
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import torch
 from safetensors import SafetensorError, safe_open
 
 from qgpu_merge.errors import CheckpointError
@@ -19,6 +18,9 @@ from qgpu_merge.qwen35_layout import (
     TEXT_MODEL_TYPE,
     Qwen35Shape,
 )
+
+if TYPE_CHECKING:
+    import torch
 
 CONFIG_DEFAULTS: dict[str, Any] = {
     "linear_conv_kernel_dim": 4,
@@ -101,9 +103,8 @@ class Checkpoint:
         if name == HEAD and self.tied:
             name = EMBEDDING
         stored = self._stored_name(name)
-        with _open(self._files[stored]) as file:
-            tensor = file.get_tensor(stored)
-        assert isinstance(tensor, torch.Tensor)
+        with _open(self._files[stored], "pt") as file:
+            tensor: torch.Tensor = file.get_tensor(stored)
         return tensor
 
     def dtypes(self) -> dict[str, int]:
@@ -159,9 +160,10 @@ def _tensor_files(folder: Path) -> dict[str, Path]:
     return files
 
 
-def _open(path: Path) -> Any:
+def _open(path: Path, framework: str = "numpy") -> Any:
+    """A safetensors file; names and shapes need no torch, whose import takes seconds."""
     try:
-        return safe_open(path, framework="pt")
+        return safe_open(path, framework=framework)
     except FileNotFoundError:
         raise CheckpointError(f"{path} is missing") from None
     except (SafetensorError, OSError) as error:

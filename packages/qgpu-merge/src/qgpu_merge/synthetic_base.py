@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from qgpu_merge.write_checkpoint import new_folder
+from qgpu_isa.new_folder import new_folder
 
 if TYPE_CHECKING:
     from qgpu_merge.read_circuit import Circuit
@@ -77,8 +77,11 @@ def write_synthetic_base(
     seed: int = 0,
     tied: bool = True,
     force: bool = False,
+    shared: bool = False,
 ) -> None:
     """Writes a random checkpoint, the same for the same seed, in bf16.
+
+    See `new_folder` for `force` and `shared`.
 
     Raises:
         OutputError: the folder exists or cannot be written.
@@ -87,9 +90,14 @@ def write_synthetic_base(
     from transformers.models.qwen3_5.modeling_qwen3_5 import Qwen3_5ForCausalLM
     from transformers.utils import logging
 
+    from qgpu_merge.write_checkpoint import CHECKPOINT_FOLDER
+
     quiet: Any = logging
     quiet.disable_progress_bar()
-    with torch.random.fork_rng(devices=[]), new_folder(output, force=force) as folder:
+    with (
+        new_folder(output, CHECKPOINT_FOLDER, force=force, shared=shared) as folder,
+        torch.random.fork_rng(devices=[]),
+    ):
         torch.manual_seed(seed)
         model: Any = Qwen3_5ForCausalLM(synthetic_config(sizes, tied=tied))
         with torch.no_grad():

@@ -9,11 +9,13 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
+from qgpu_isa.new_folder import new_folder
+
 from qgpu_merge.errors import MergeError
 from qgpu_merge.merge_plan import MergePlan, plan_merge
 from qgpu_merge.read_checkpoint import Checkpoint
 from qgpu_merge.read_circuit import MANIFEST, TENSORS, Circuit
-from qgpu_merge.write_checkpoint import Progress, new_folder, write_json, write_tensors
+from qgpu_merge.write_checkpoint import CHECKPOINT_FOLDER, Progress, write_json, write_tensors
 
 COPIED_FILES = (
     "tokenizer.json",
@@ -75,6 +77,7 @@ def build_checkpoint(
     output: Path,
     *,
     force: bool = False,
+    shared: bool = False,
     shard_bytes: int | None = None,
     start: Callable[[MergePlan], Progress] | None = None,
 ) -> MergePlan:
@@ -85,17 +88,18 @@ def build_checkpoint(
         base_folder: a Qwen3.5 checkpoint.
         output: the folder to write.
         force: whether to replace an existing checkpoint.
+        shared: whether one that another process has put there is as good.
         shard_bytes: largest size of a shard.
         start: called with the plan before the first tensor; returns the progress callback.
 
     Raises:
-        MergeError: wrong inputs, or an output that cannot be written.
+        MergeError: wrong inputs.
+        OutputError: the output exists or cannot be written.
     """
-    target = output.absolute()
     for source in (circuit_folder, base_folder):
-        if target == source.absolute():
+        if output.resolve() == source.resolve():
             raise MergeError(f"the output {output} is also an input")
-    with new_folder(target, force=force) as folder:
+    with new_folder(output, CHECKPOINT_FOLDER, force=force, shared=shared) as folder:
         plan = plan_from_folders(circuit_folder, base_folder)
         options = {} if shard_bytes is None else {"shard_bytes": shard_bytes}
         write_tensors(folder, plan.tasks, progress=start(plan) if start else None, **options)

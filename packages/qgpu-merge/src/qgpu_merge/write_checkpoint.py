@@ -1,64 +1,25 @@
-"""A checkpoint folder written tensor by tensor, beside its place, and renamed when complete."""
+"""The files of a checkpoint folder, written tensor by tensor."""
 
 from __future__ import annotations
 
 import json
 import os
-import shutil
 import struct
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
 import torch
+from qgpu_isa.new_folder import FolderKind
 
-from qgpu_merge.errors import OutputError
 from qgpu_merge.merge_plan import TensorTask
+
+CHECKPOINT_FOLDER = FolderKind("checkpoint", "config.json")
 
 SHARD_BYTES = 2**31
 """A shard is closed before it grows beyond this, as transformers does with its larger shards."""
 
 Progress = Callable[[int], None]
-
-
-@contextmanager
-def new_folder(target: Path, *, force: bool) -> Iterator[Path]:
-    """A temporary sibling of `target` that takes its place when the block ends without error.
-
-    Raises:
-        OutputError: the target exists (and is not to be replaced), or cannot be made.
-    """
-    target = target.absolute()
-    if target.exists() or target.is_symlink():
-        if not force:
-            raise OutputError(f"{target} exists; use --force to replace it")
-        if not (target / "config.json").is_file():
-            raise OutputError(f"{target} is not a checkpoint folder; it will not be replaced")
-    partial = target.with_name(f"{target.name}.partial-{os.getpid()}")
-    try:
-        target.parent.mkdir(parents=True, exist_ok=True)
-        partial.mkdir()
-    except OSError as error:
-        raise OutputError(f"cannot write to {target.parent}: {error.strerror}") from None
-    try:
-        try:
-            yield partial
-            _replace(partial, target)
-        except OSError as error:
-            raise OutputError(f"cannot write {target}: {error.strerror or error}") from None
-    finally:
-        shutil.rmtree(partial, ignore_errors=True)
-
-
-def _replace(partial: Path, target: Path) -> None:
-    if not target.exists():
-        partial.rename(target)
-        return
-    old = target.with_name(f"{target.name}.old-{os.getpid()}")
-    target.rename(old)
-    partial.rename(target)
-    shutil.rmtree(old, ignore_errors=True)
 
 
 def write_json(path: Path, data: dict[str, Any]) -> None:
