@@ -27,6 +27,7 @@ class VerifiedKernel:
 
     Attributes:
         kernel: path without its suffix.
+        ran: whether it could be lowered for the machine.
         exact: every decoded token and every word of memory is the interpreter's.
         expected_ok: the outputs are those of the launch spec.
         tokens, setup_tokens: decoded and fed tokens.
@@ -36,6 +37,7 @@ class VerifiedKernel:
     """
 
     kernel: str
+    ran: bool
     exact: bool
     expected_ok: bool
     tokens: int = 0
@@ -43,6 +45,13 @@ class VerifiedKernel:
     min_margin: float | None = None
     seconds: float = 0.0
     problem: str = ""
+
+    @property
+    def state(self) -> str:
+        """What was found, in words."""
+        if not self.ran:
+            return f"not run: {self.problem}"
+        return "exact" if self.exact and self.expected_ok else f"FAILED {self.problem}"
 
 
 def find_kernels(paths: Iterable[Path]) -> list[Path]:
@@ -68,10 +77,11 @@ def verify_kernels(
             request = kernel_to_request(file, LaunchOptions(), config)
             outcome = run_request(request, engine, verify=True, max_tokens=max_tokens)
         except (QgpuError, QgpuPtxError) as error:
-            yield VerifiedKernel(name, False, False, problem=str(error).splitlines()[0])
+            yield VerifiedKernel(name, False, False, False, problem=str(error).splitlines()[0])
             continue
         yield VerifiedKernel(
             name,
+            ran=True,
             exact=bool(outcome.exact),
             expected_ok=bool(outcome.expected_ok),
             tokens=outcome.tokens,

@@ -6,9 +6,11 @@ import json
 from pathlib import Path
 
 import click
+from qgpu_isa.machine_config import NANO
 from qgpu_ptx.launch_options import LaunchOptions
 
 from qgpu_run.bench import bench_engines
+from qgpu_run.errors import RequestError
 from qgpu_run.kernel_to_launch import kernel_to_request
 from qgpu_run.open_engine import (
     ENGINES,
@@ -22,6 +24,8 @@ from qgpu_run.progress import Progress
 from qgpu_run.verify_many import find_kernels
 
 KERNELS = (Path("kernels/elementwise/vector_add.cu"), Path("kernels/reduce/dot.cu"))
+NANO_KERNELS = (Path("kernels/elementwise/grid_stride_square.cu"),)
+"""The others' CTAs do not fit."""
 
 
 @click.command()
@@ -53,7 +57,13 @@ def command(
     what the interpreter does.
     """
     config = EngineChoice(engines[0], profile, model).machine()
-    files = find_kernels(paths or KERNELS)
+    chosen = paths or (NANO_KERNELS if config == NANO else KERNELS)
+    for path in chosen:
+        if not path.exists():
+            raise RequestError(
+                f"there is no file {path}: name kernels, or go to the project's root"
+            )
+    files = find_kernels(chosen)
     requests = [kernel_to_request(file, LaunchOptions(), config) for file in files]
     makers = [
         lambda name=name: EngineChoice(name, profile, model).open(config, Progress())
