@@ -6,10 +6,10 @@ standard error and exit status 2; a result that differs from what was expected i
 
 from __future__ import annotations
 
-import importlib
 from typing import Any
 
 import click
+from qgpu_isa.command_group import LazyGroup
 from qgpu_isa.errors import os_error_text
 
 from qgpu_ptx.diagnostics import QgpuPtxError
@@ -24,22 +24,8 @@ SUBCOMMANDS = {
 }
 
 
-class _Commands(click.Group):
-    """Loads a subcommand on first use, and turns QgpuPtxError into a message."""
-
-    def list_commands(self, ctx: click.Context) -> list[str]:
-        return list(SUBCOMMANDS)
-
-    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        if cmd_name not in SUBCOMMANDS:
-            return None
-        module = importlib.import_module(f"qgpu_ptx.commands.{cmd_name}_command")
-        command: click.Command = module.command
-        return command
-
-    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        with formatter.section("Commands"):
-            formatter.write_dl(list(SUBCOMMANDS.items()))
+class _Commands(LazyGroup):
+    """Turns errors into messages and statuses."""
 
     def invoke(self, ctx: click.Context) -> Any:
         try:
@@ -53,6 +39,11 @@ class _Commands(click.Group):
 
 
 @click.version_option(package_name="qgpu-ptx")
-@click.group(cls=_Commands, context_settings={"help_option_names": ["-h", "--help"]})
+@click.group(
+    cls=_Commands,
+    package="qgpu_ptx.commands",
+    subcommands=SUBCOMMANDS,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
 def main() -> None:
     """CUDA C and PTX for the qgpu machine: compile, check and run kernels."""

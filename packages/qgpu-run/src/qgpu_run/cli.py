@@ -7,10 +7,10 @@ standard error and status 2.
 
 from __future__ import annotations
 
-import importlib
 from typing import Any
 
 import click
+from qgpu_isa.command_group import LazyGroup
 from qgpu_isa.errors import QgpuError, os_error_text
 
 # Name and one-line help of each subcommand; its module is qgpu_run.commands.<name>_command.
@@ -23,22 +23,8 @@ SUBCOMMANDS = {
 }
 
 
-class _Commands(click.Group):
-    """Loads a subcommand on first use, turns errors into messages and results into statuses."""
-
-    def list_commands(self, ctx: click.Context) -> list[str]:
-        return list(SUBCOMMANDS)
-
-    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        if cmd_name not in SUBCOMMANDS:
-            return None
-        module = importlib.import_module(f"qgpu_run.commands.{cmd_name}_command")
-        command: click.Command = module.command
-        return command
-
-    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        with formatter.section("Commands"):
-            formatter.write_dl(list(SUBCOMMANDS.items()))
+class _Commands(LazyGroup):
+    """Turns errors into messages and results into statuses."""
 
     def invoke(self, ctx: click.Context) -> Any:
         from qgpu_ptx.diagnostics import QgpuPtxError
@@ -57,7 +43,12 @@ class _Commands(click.Group):
         ctx.exit(status or 0)
 
 
-@click.group(cls=_Commands, context_settings={"help_option_names": ["-h", "--help"]})
+@click.group(
+    cls=_Commands,
+    package="qgpu_run.commands",
+    subcommands=SUBCOMMANDS,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
 @click.version_option(package_name="qgpu-run")
 def main() -> None:
     """Launch CUDA kernels on a language model."""
