@@ -32,7 +32,7 @@ class Weights(NamedTuple):
             for BETA, else the row's number in its matrix.
         rows: [7 * layers + 1] where the facts on each matrix' rows begin.
         target: [rows] for OUT and DOWN the dimension of each row that is not empty.
-        slot: [rows] row of the state for query and key rows, its column for those of value and Z.
+        slot: [rows] row of the state for query and key rows, its column for those of Z.
         number: [rows] for rows of QKV the row or column in the checkpoint's state.
         norm: [rows] for rows of Z the weight of the heads' norm.
         look_start: [layers + 1] where each layer's rows of QKV begin, in `look` and `taps`, that

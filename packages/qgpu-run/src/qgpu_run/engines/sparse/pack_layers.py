@@ -153,7 +153,6 @@ class _Packer:
             state_rows = np.union1d(numbers[query], numbers[key])
             for part in (query, key):
                 slots[part] = np.searchsorted(state_rows, numbers[part])
-            slots[value] = np.arange(value.stop - value.start)
             z_slots[gates] = np.searchsorted(numbers[value], z[gates] % shape.columns)
             bounds = [b for part in (query, key, value, gates) for b in (part.start, part.stop)]
             self.heads.append([head, *bounds, self.numbers, len(state_rows)])
