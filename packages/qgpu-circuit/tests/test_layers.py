@@ -35,7 +35,7 @@ def test_layers_stay_within_the_shape(compiled: tuple[Machine, CircuitPlan]) -> 
     for layer in plan.layers:
         assert len(layer.heads) <= machine.shape.heads
         assert len(layer.neurons) + len(layer.cleared) <= machine.shape.intermediate_size
-    assert max(plan.dimension.values()) < machine.shape.dimensions
+    assert max(plan.dimension.values()) < machine.shape.hidden_size
 
 
 def test_a_dimension_is_cleared_before_it_is_used_again(

@@ -17,16 +17,16 @@ from qgpu_circuit.layers import CircuitPlan
 from qgpu_circuit.layers_to_weights import emit_tensors
 from qgpu_circuit.signals import Machine
 
-FORMAT = 1
+FORMAT = 2
 TENSORS = "circuit.safetensors"
 MANIFEST = "circuit.json"
 CIRCUIT_FOLDER = FolderKind("circuit", MANIFEST)
 
 
 def memory_map(m: Machine, plan: CircuitPlan) -> dict[str, Any]:
-    """Where the memory's words are: per bank, [layer, head] of each group of rows."""
+    """Where the memory's words are: per bank, [layer, value head] of each group of rows."""
     where = {
-        head.name: [layer, index]
+        head.name: [layer, index * m.shape.values_per_key]
         for layer, content in enumerate(plan.layers)
         for index, head in enumerate(content.heads)
     }
@@ -78,12 +78,13 @@ def write_circuit(
             "base_hidden": m.shape.base_hidden,
             "intermediate_size": m.shape.intermediate_size,
             "linear_num_key_heads": m.shape.heads,
-            "linear_num_value_heads": m.shape.heads,
+            "linear_num_value_heads": m.shape.value_heads,
             "linear_key_head_dim": m.shape.rows,
             "linear_value_head_dim": m.shape.columns,
             "num_layers": len(plan.layers),
             "rms_norm_eps": m.shape.rms_norm_eps,
         },
+        "residual": m.shape.residual.as_dict(),
         "tensors": shapes,
         "memory": memory_map(m, plan),
         "digest": digest.hexdigest(),

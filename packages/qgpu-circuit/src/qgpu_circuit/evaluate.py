@@ -101,7 +101,8 @@ class Layer:
     """One emitted layer with its recurrent state."""
 
     def __init__(self, shape: dict[str, Any], read: Callable[[str], SparseMatrix]) -> None:
-        self.heads = shape["linear_num_key_heads"]
+        self.heads = shape["linear_num_value_heads"]
+        self.key_heads = shape["linear_num_key_heads"]
         self.rows = shape["linear_key_head_dim"]
         self.columns = shape["linear_value_head_dim"]
         self.eps = shape["rms_norm_eps"]
@@ -131,9 +132,12 @@ class Layer:
         self.window = np.roll(self.window, -1, axis=1)
         self.window[:, -1] = self.qkv @ x
         mixed = round_bf16(silu(round_bf16((self.window * self.conv).sum(axis=1))))
-        keys = self.heads * self.rows
+        keys = self.key_heads * self.rows
         query, key = (
-            _unit(mixed[i * keys : (i + 1) * keys].reshape(self.heads, self.rows)) for i in (0, 1)
+            _unit(mixed[i * keys : (i + 1) * keys].reshape(self.key_heads, self.rows)).repeat(
+                self.heads // self.key_heads, axis=0
+            )
+            for i in (0, 1)
         )
         value = mixed[2 * keys :].reshape(self.heads, self.columns)
         with np.errstate(over="ignore"):
@@ -162,7 +166,7 @@ class Evaluator:
             Layer(shape, lambda name, i=i: read(f"layers.{i}.{name}"))  # type: ignore[misc]
             for i in range(shape["num_layers"])
         ]
-        self.embedding, self.head = read("embed_tokens.weight"), read("lm_head.weight")
+        self.embedding = read("embed_tokens.weight")
         self.final_norm = read("norm.weight").vector()
         self.residual: list[Vector] = []
 
@@ -179,7 +183,7 @@ class Evaluator:
         for layer in self.layers:
             x = layer(x)
             self.residual.append(x)
-        logits = self.head @ self.layers[-1]._norm(x, self.final_norm)
+        logits = self.embedding @ self.layers[-1]._norm(x, self.final_norm)
         second, best = np.argsort(logits)[-2:]
         step = 2.0 ** (np.floor(np.log2(abs(logits[best]))) - 7)
         return int(best), float((logits[best] - logits[second]) / step)

@@ -33,7 +33,7 @@ class CircuitPlan:
     """All layers, and where every net lives.
 
     Attributes:
-        dimension: per net, its dimension within the circuit's part of the residual stream.
+        dimension: per net, its dimension of the residual stream.
         live: per layer, the number of dimensions in use behind its MLP.
     """
 

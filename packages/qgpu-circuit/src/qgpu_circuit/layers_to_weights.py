@@ -8,12 +8,15 @@ from qgpu_isa import Token, TokenClass
 
 from qgpu_circuit.layers import CircuitPlan, LayerPlan
 from qgpu_circuit.model_shape import CONV_KERNEL, ModelShape
-from qgpu_circuit.netlist import ONE, Head, Lin, NetId, lin
+from qgpu_circuit.netlist import ONE, Head, Lin, lin
 from qgpu_circuit.numerics import (
     DECAY_LOG,
     GATE_SCALE,
     GATHER_VALUE,
+    HEAD_GAIN,
     KEY_SCALE,
+    MUTE_GAIN,
+    MUTE_WEIGHT,
     READ_SCALE,
     VALUE_STEP,
     VALUE_ZERO,
@@ -27,10 +30,6 @@ from qgpu_circuit.numerics import (
 from qgpu_circuit.signals import Machine
 from qgpu_circuit.sparse import SparseTensor
 
-ANCHOR_DIMENSION = 0
-SECOND_ONE_DIMENSION = 2
-"""A second constant 1, for constants of more bits than one bf16 weight holds."""
-
 ABSENT_GAIN = -1.0
 """Stored norm weight of dimensions that a circuit layer must not see (gain 0)."""
 
@@ -40,22 +39,23 @@ class LayerEmitter:
 
     def __init__(self, plan: CircuitPlan, shape: ModelShape, anchor: Anchor) -> None:
         self.plan, self.shape, self.anchor = plan, shape, anchor
+        self.residual = shape.residual
 
     def emit(self, layer: LayerPlan) -> dict[str, SparseTensor]:
         """All tensors of a layer; conv1d is [channels, kernel]."""
         s = self.shape
-        keys, values = s.heads * s.rows, s.heads * s.columns
+        keys, values = s.heads * s.rows, s.value_heads * s.columns
         d, inner = s.hidden_size, s.intermediate_size
         tensors = {
             "input_layernorm.weight": SparseTensor((d,), ABSENT_GAIN),
             "post_attention_layernorm.weight": SparseTensor((d,), ABSENT_GAIN),
             "linear_attn.in_proj_qkv.weight": SparseTensor((2 * keys + values, d)),
             "linear_attn.in_proj_z.weight": SparseTensor((values, d)),
-            "linear_attn.in_proj_b.weight": SparseTensor((s.heads, d)),
-            "linear_attn.in_proj_a.weight": SparseTensor((s.heads, d)),
+            "linear_attn.in_proj_b.weight": SparseTensor((s.value_heads, d)),
+            "linear_attn.in_proj_a.weight": SparseTensor((s.value_heads, d)),
             "linear_attn.conv1d.weight": SparseTensor((2 * keys + values, CONV_KERNEL)),
-            "linear_attn.dt_bias": SparseTensor((s.heads,)),
-            "linear_attn.A_log": SparseTensor((s.heads,), DECAY_LOG),
+            "linear_attn.dt_bias": SparseTensor((s.value_heads,)),
+            "linear_attn.A_log": SparseTensor((s.value_heads,), DECAY_LOG),
             "linear_attn.norm.weight": SparseTensor((s.columns,), 1.0),
             "linear_attn.out_proj.weight": SparseTensor((d, values)),
             "mlp.gate_proj.weight": SparseTensor((inner, d)),
@@ -63,29 +63,44 @@ class LayerEmitter:
             "mlp.down_proj.weight": SparseTensor((d, inner)),
         }
         for name in ("input_layernorm.weight", "post_attention_layernorm.weight"):
-            for i in range(s.base_hidden, d):
-                if i != s.base_hidden + ANCHOR_DIMENSION:
+            tensors[name].set((self.residual.text_gate,), MUTE_GAIN)
+            hidden = {getattr(self.residual, n) for n in ("anchor", "text_head", "gpu_head")}
+            for i in range(d):
+                if i != self.residual.text_gate and i not in hidden:
                     tensors[name].set((i,), self.anchor.weight)
         for index, head in enumerate(layer.heads):
             self._head(tensors, index, head)
+        for value_head in range(s.value_heads):
+            mute = (value_head, self.residual.text_gate)
+            tensors["linear_attn.in_proj_b.weight"].set(mute, MUTE_WEIGHT)
         self._mlp(tensors, layer)
+        if layer is self.plan.layers[-1]:
+            self._set_marks(tensors, len(layer.neurons) + len(layer.cleared))
         return tensors
+
+    def _set_marks(self, tensors: dict[str, SparseTensor], row: int) -> None:
+        """One neuron: with the last layer, a GPU token's two head marks change (see ResidualMap)."""
+        self._gate(tensors, row, Lin.of(GATE_SCALE))
+        self._row(tensors["mlp.up_proj.weight"], row, Lin.of(1 / GATE_SCALE))
+        for mark in (self.residual.text_head, self.residual.gpu_head):
+            tensors["mlp.down_proj.weight"].set((mark, row), -1.0)
+
+    def _gate(self, tensors: dict[str, SparseTensor], row: int, gate: Lin) -> None:
+        self._row(tensors["mlp.gate_proj.weight"], row, gate)
+        tensors["mlp.gate_proj.weight"].set((row, self.residual.text_gate), MUTE_WEIGHT)
 
     def _row(self, tensor: SparseTensor, row: int, expression: Lin) -> None:
         for net, weight in expression.terms.items():
             if net == ONE and not is_bf16(weight):
                 rest = weight - bf16(weight)
-                tensor.set((row, self.shape.base_hidden + SECOND_ONE_DIMENSION), rest)
+                tensor.set((row, self.residual.second_one), rest)
                 weight = bf16(weight)
-            tensor.set((row, self.at(net)), weight)
-
-    def at(self, net: NetId) -> int:
-        """The hidden dimension of a net."""
-        return self.shape.base_hidden + self.plan.dimension[net]
+            tensor.set((row, self.plan.dimension[net]), weight)
 
     def _head(self, tensors: dict[str, SparseTensor], index: int, head: Head) -> None:
         s = self.shape
         keys = s.heads * s.rows
+        value_head = index * s.values_per_key
         qkv = tensors["linear_attn.in_proj_qkv.weight"]
         conv = tensors["linear_attn.conv1d.weight"]
         queries = (
@@ -103,30 +118,33 @@ class LayerEmitter:
             gate, scale = gather_gate(head.gather, s.columns)
         for c in range(s.columns):
             value = _value(head, c)
-            channel = 2 * keys + index * s.columns + c
+            channel = 2 * keys + value_head * s.columns + c
             if value.terms:
                 self._row(qkv, channel, value)
                 tap = head.taps[c] if c < len(head.taps) else 0
                 conv.set((channel, CONV_KERNEL - 1 - tap), 1.0)
             net = head.outs[c] if c < len(head.outs) else None
             if net is not None:
-                column = index * s.columns + c
-                self._row(tensors["linear_attn.in_proj_z.weight"], column, head.read_enable * gate)
-                tensors["linear_attn.out_proj.weight"].set((self.at(net), column), 1 / scale)
+                column = value_head * s.columns + c
+                z = tensors["linear_attn.in_proj_z.weight"]
+                self._row(z, column, head.read_enable * gate)
+                z.set((column, self.residual.text_gate), MUTE_WEIGHT)
+                place = (self.plan.dimension[net], column)
+                tensors["linear_attn.out_proj.weight"].set(place, 1 / scale)
         beta = head.write_enable * (2 * WRITE_LOGIT) - WRITE_LOGIT
-        self._row(tensors["linear_attn.in_proj_b.weight"], index, beta)
+        self._row(tensors["linear_attn.in_proj_b.weight"], value_head, beta)
 
     def _mlp(self, tensors: dict[str, SparseTensor], layer: LayerPlan) -> None:
-        gate, up, down = (tensors[f"mlp.{name}_proj.weight"] for name in ("gate", "up", "down"))
+        up, down = (tensors[f"mlp.{name}_proj.weight"] for name in ("up", "down"))
         for row, neuron in enumerate(layer.neurons):
-            self._row(gate, row, neuron.gate * GATE_SCALE)
+            self._gate(tensors, row, neuron.gate * GATE_SCALE)
             self._row(up, row, neuron.up * (1 / GATE_SCALE))
             for net, weight in neuron.outs:
-                down.set((self.at(net), row), weight)
+                down.set((self.plan.dimension[net], row), weight)
         for row, net in enumerate(layer.cleared, start=len(layer.neurons)):
-            self._row(gate, row, Lin.of(GATE_SCALE))
+            self._gate(tensors, row, Lin.of(GATE_SCALE))
             self._row(up, row, lin(net) * (1 / GATE_SCALE))
-            down.set((self.at(net), row), -1.0)
+            down.set((self.plan.dimension[net], row), -1.0)
 
 
 def _decoder(address: tuple[Lin, ...], rows: int) -> Iterator[Lin]:
@@ -149,14 +167,19 @@ def _value(head: Head, column: int) -> Lin:
 
 
 def emit_embedding(m: Machine, plan: CircuitPlan, anchor: Anchor) -> SparseTensor:
-    """Rows of the GPU tokens in the embedding: anchor, constant, and the input nets."""
-    base = m.shape.base_hidden
+    """Rows of the GPU tokens, of embedding and output head alike.
+
+    As an embedding: anchor, constants, code, and the other inputs. As a head, only the code and
+    `gpu_head` count: the final norm's gain on the other dimensions is 0.
+    """
+    residual = m.shape.residual
     tensor = SparseTensor((m.vocab.size, m.shape.hidden_size))
-    inputs = [(base + plan.dimension[net], m.input_values[net]) for net in m.netlist.inputs]
+    inputs = [(plan.dimension[net], m.input_values[net]) for net in m.netlist.inputs]
+    constants = {residual.anchor: anchor.value, residual.gpu_head: 1.0}
+    constants |= dict.fromkeys((residual.one, residual.second_one), 1.0)
     for token_id, token in tokens(m):
-        tensor.set((token_id, base + ANCHOR_DIMENSION), anchor.value)
-        tensor.set((token_id, base + plan.dimension[ONE]), 1.0)
-        tensor.set((token_id, base + SECOND_ONE_DIMENSION), 1.0)
+        for dimension, x in constants.items():
+            tensor.set((token_id, dimension), x)
         for dimension, value in inputs:
             x = value(token)
             if x:
@@ -164,23 +187,14 @@ def emit_embedding(m: Machine, plan: CircuitPlan, anchor: Anchor) -> SparseTenso
     return tensor
 
 
-def emit_head(m: Machine, plan: CircuitPlan) -> SparseTensor:
-    """Rows of the GPU tokens in the output head: their codes as signs."""
-    base, low = m.shape.base_hidden, m.vocab.payload_code_bits
-    tensor = SparseTensor((m.vocab.size, m.shape.hidden_size))
-    places = [base + plan.dimension[net] for net in m.netlist.outputs]
-    for token_id, token in tokens(m):
-        code = m.vocab.payload(token) | int(token.cls) << low
-        for i, place in enumerate(places):
-            tensor.set((token_id, place), 1.0 if code >> i & 1 else -1.0)
-    return tensor
-
-
-def emit_final_norm(m: Machine, plan: CircuitPlan, anchor: Anchor) -> SparseTensor:
-    """Weights of the model's last norm on circuit dimensions: only the code passes."""
+def emit_final_norm(m: Machine, anchor: Anchor) -> SparseTensor:
+    """Weights of the model's last norm: the code passes, and the marks of the two heads."""
+    residual = m.shape.residual
     tensor = SparseTensor((m.shape.hidden_size,), ABSENT_GAIN)
-    for net in m.netlist.outputs:
-        tensor.set((m.shape.base_hidden + plan.dimension[net],), anchor.weight)
+    for i in range(m.vocab.code_bits):
+        tensor.set((residual.code + i,), anchor.weight)
+    for mark in (residual.text_head, residual.gpu_head):
+        tensor.set((mark,), HEAD_GAIN)
     return tensor
 
 
@@ -199,5 +213,4 @@ def emit_tensors(m: Machine, plan: CircuitPlan) -> Iterator[tuple[str, SparseTen
         for name, tensor in emitter.emit(layer).items():
             yield f"layers.{i}.{name}", tensor
     yield "embed_tokens.weight", emit_embedding(m, plan, anchor)
-    yield "lm_head.weight", emit_head(m, plan)
-    yield "norm.weight", emit_final_norm(m, plan, anchor)
+    yield "norm.weight", emit_final_norm(m, anchor)

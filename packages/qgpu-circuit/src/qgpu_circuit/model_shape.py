@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from qgpu_isa import MachineConfig
 from qgpu_isa.machine_config import CHUNKS_PER_RECORD
 
+from qgpu_circuit.residual_map import EXTRA_DIMENSIONS, ResidualMap
+
 CONV_KERNEL = CHUNKS_PER_RECORD
 """Taps of the causal convolution: a record is cut so that its last token sees all of it."""
 
@@ -16,12 +18,13 @@ class ModelShape:
     """Sizes shared by all layers of the checkpoint (`Qwen3_5TextConfig` in transformers).
 
     Attributes:
-        hidden_size: width of the residual stream, base dimensions included.
-        base_hidden: dimensions in front that belong to the base model.
+        hidden_size: width of the residual stream.
+        base_hidden: width of the base model, whose dimensions are in front.
         intermediate_size: SwiGLU neurons a layer.
-        heads: DeltaNet heads a layer, as many for keys as for values.
+        heads: key heads of a layer's DeltaNet; the circuit uses as many.
         rows: key dimension of a head (rows of its state).
         columns: value dimension of a head (columns of its state).
+        values_per_key: value heads that share a key head; the circuit uses the first of them.
         rms_norm_eps: epsilon of every RMSNorm.
     """
 
@@ -31,41 +34,47 @@ class ModelShape:
     heads: int
     rows: int
     columns: int
+    values_per_key: int = 1
     rms_norm_eps: float = 1e-6
 
     @property
-    def dimensions(self) -> int:
-        """Residual dimensions that the circuit may use."""
-        return self.hidden_size - self.base_hidden
+    def value_heads(self) -> int:
+        """Value heads of a layer's DeltaNet."""
+        return self.heads * self.values_per_key
+
+    @property
+    def residual(self) -> ResidualMap:
+        """The fixed dimensions."""
+        return ResidualMap(self.base_hidden)
 
 
 SHAPES: dict[str, ModelShape] = {
     "nano": ModelShape(
-        hidden_size=896,
-        base_hidden=64,
+        hidden_size=768 + EXTRA_DIMENSIONS,
+        base_hidden=768,
         intermediate_size=1536,
         heads=12,
         rows=32,
         columns=64,
     ),
     "small": ModelShape(
-        hidden_size=1024 + 128,
-        base_hidden=24,
+        hidden_size=1024 + EXTRA_DIMENSIONS,
+        base_hidden=1024,
         intermediate_size=3584,
         heads=16,
         rows=128,
         columns=128,
     ),
     "default": ModelShape(
-        hidden_size=2048 + 128,
-        base_hidden=32,
+        hidden_size=2048 + EXTRA_DIMENSIONS,
+        base_hidden=2048,
         intermediate_size=6144,
         heads=16,
         rows=128,
         columns=128,
     ),
 }
-"""Shape of each machine profile: `small` is the 0.8B's, `default` the 2B's, each 128 wider."""
+"""What each machine profile needs: `small` the 0.8B's shape, `default` the 2B's, each wider."""
 
 
 def shape_for(config: MachineConfig) -> ModelShape:

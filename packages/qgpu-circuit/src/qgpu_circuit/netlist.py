@@ -177,12 +177,14 @@ class Netlist:
     Attributes:
         names: path name of every net.
         inputs: nets that the token embedding provides.
+        code: those among them that are the token's code, lowest bit first.
         outputs: nets whose values are the code of the next token, lowest code bit first.
         ops: in order of definition; an op reads only nets that were defined before it.
     """
 
     names: list[str] = field(default_factory=lambda: ["one"])
     inputs: list[NetId] = field(default_factory=list)
+    code: list[NetId] = field(default_factory=list)
     outputs: list[NetId] = field(default_factory=list)
     ops: list[Op] = field(default_factory=list)
     _scope: list[str] = field(default_factory=list)

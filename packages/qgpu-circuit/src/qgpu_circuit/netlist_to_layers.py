@@ -194,7 +194,8 @@ def netlist_to_layers(netlist: Netlist, shape: ModelShape) -> CircuitPlan:
 def _allocate(schedule: Schedule, layers: list[LayerPlan]) -> CircuitPlan:
     """Gives every net a dimension from its first writer to its last reader."""
     netlist, shape = schedule.netlist, schedule.shape
-    kept = {ONE, *netlist.outputs}
+    dimension = _fixed_dimensions(netlist, shape)
+    code = {dimension[net] for net in netlist.code}
     births: dict[int, list[NetId]] = defaultdict(list)
     deaths: dict[int, list[NetId]] = defaultdict(list)
     for index in range(1, len(netlist.names)):
@@ -203,14 +204,15 @@ def _allocate(schedule: Schedule, layers: list[LayerPlan]) -> CircuitPlan:
         if not writers and net not in netlist.inputs:
             continue
         births[min((schedule.time[w] for w in writers), default=-1)].append(net)
-        if net not in kept:
+        if net not in netlist.outputs:
             last = max((schedule.time[r] for r in schedule.readers[net]), default=-1)
             deaths[max(last, schedule.ready(net))].append(net)
-    # Dimension 0 is the anchor's, 1 and 2 hold the constant.
-    free = list(range(shape.dimensions - 1, 2, -1))
-    dimension: dict[NetId, int] = {ONE: 1}
+    taken = {*dimension.values(), *shape.residual.as_dict().values()}
+    free = [d for d in reversed(range(shape.hidden_size)) if d not in taken]
+    beyond = iter(range(shape.hidden_size, 2**31))
+    used = len(shape.residual.as_dict()) - 1
     dead: list[NetId] = []
-    live, used, peak = [], 3, (0, 0)
+    live, peak = [], (0, 0)
     for t in range(-1, 2 * len(layers)):
         mlp = t > 0 and t % 2 == 1
         dead += deaths[t - 1] + (deaths.pop(t, []) if mlp else [])
@@ -219,19 +221,40 @@ def _allocate(schedule: Schedule, layers: list[LayerPlan]) -> CircuitPlan:
             room = shape.intermediate_size - len(layer.neurons)
             cleared, dead = dead[:room], dead[room:]
             layer.cleared = cleared
-            free += [dimension[net] for net in cleared if net in dimension]
+            free += [dimension[net] for net in cleared if dimension[net] not in code]
             used -= len(cleared)
         used += len(births[t])
         peak = max(peak, (used, t))
         for net in births[t]:
-            if free:
-                dimension[net] = free.pop()
+            if net not in dimension:
+                dimension[net] = free.pop() if free else next(beyond)
+            elif net in netlist.outputs and any(dimension[n] == dimension[net] for n in dead):
+                raise CircuitError(f"{netlist.names[net]} is written before its place is free")
         if mlp:
             live.append(used)
     needed, at = peak
-    if needed > shape.dimensions:
+    if needed > shape.hidden_size:
         raise CircuitError(
             f"the circuit needs {needed} dimensions of the residual stream in layer {at // 2}; "
-            f"there are {shape.dimensions}"
+            f"there are {shape.hidden_size}"
         )
+    if len(layers[-1].neurons) + len(layers[-1].cleared) >= shape.intermediate_size:
+        raise CircuitError("no neuron of the last layer is left to set the marks")
     return CircuitPlan(layers, dimension, live)
+
+
+def _fixed_dimensions(netlist: Netlist, shape: ModelShape) -> dict[NetId, int]:
+    """Dimensions of the constant, of what the embedding provides, and of the outputs."""
+    residual = shape.residual
+    others = [net for net in netlist.inputs if net not in netlist.code]
+    dimension = {ONE: residual.one}
+    for place, net in enumerate([*netlist.code, *others], start=residual.code):
+        dimension[net] = place
+    for place, net in enumerate(netlist.outputs, start=residual.code):
+        dimension[net] = place
+    if max(dimension.values()) >= shape.hidden_size:
+        raise CircuitError(
+            f"tokens need {max(dimension.values()) + 1 - shape.base_hidden} dimensions behind the "
+            f"base's; there are {shape.hidden_size - shape.base_hidden}"
+        )
+    return dimension

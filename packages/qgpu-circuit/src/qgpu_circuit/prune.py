@@ -11,7 +11,8 @@ def prune(netlist: Netlist) -> None:
     """Drops dead parts of a netlist in place; net numbers stay."""
     written = {ONE, *netlist.inputs}.union(*(op.outputs() for op in netlist.ops))
     netlist.ops = [_without_zeros(op, written) for op in netlist.ops]
-    needed: set[NetId] = set(netlist.outputs)
+    # The code stays whole: its places hold the next token's code in the end.
+    needed: set[NetId] = {*netlist.outputs, *netlist.code}
     kept: list[Op] = []
     for op in reversed(netlist.ops):
         alive = _alive_part(op, needed)

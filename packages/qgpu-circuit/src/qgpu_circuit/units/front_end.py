@@ -87,6 +87,7 @@ def build_front_end(m: Machine) -> FrontEnd:
     """The embedding's nets, the taps, and the control of records."""
     n, config, vocab = m.netlist, m.config, m.vocab
     code = [m.input(f"code[{i}]", _code_sign(m, i)) for i in range(vocab.code_bits)]
+    n.code = list(n.inputs)
     payload = [from_sign(x) for x in code[: vocab.payload_code_bits]]
     is_ = {cls: m.input(f"is/{cls.name}", class_is(cls)) for cls in TokenClass}
     starts = (TokenClass.EXEC, TokenClass.INIT)
