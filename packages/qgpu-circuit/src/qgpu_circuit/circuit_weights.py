@@ -73,17 +73,7 @@ def write_circuit(
     manifest = {
         "format": FORMAT,
         "machine": asdict(m.config),
-        "shape": {
-            "hidden_size": m.shape.hidden_size,
-            "base_hidden": m.shape.base_hidden,
-            "intermediate_size": m.shape.intermediate_size,
-            "linear_num_key_heads": m.shape.heads,
-            "linear_num_value_heads": m.shape.value_heads,
-            "linear_key_head_dim": m.shape.rows,
-            "linear_value_head_dim": m.shape.columns,
-            "num_layers": len(plan.layers),
-            "rms_norm_eps": m.shape.rms_norm_eps,
-        },
+        "shape": m.shape.manifest() | {"num_layers": len(plan.layers)},
         "residual": m.shape.residual.as_dict(),
         "tensors": shapes,
         "memory": memory_map(m, plan),

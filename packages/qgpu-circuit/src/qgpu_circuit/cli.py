@@ -24,6 +24,11 @@ profile_option = click.option(
     show_default=True,
     help="Machine to compile.",
 )
+base_option = click.option(
+    "--base",
+    type=click.Path(path_type=Path),
+    help="Checkpoint folder or config.json of the model it will stand in front of.",
+)
 json_option = click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 
 
@@ -58,6 +63,7 @@ def main() -> None:
 
 @main.command()
 @profile_option
+@base_option
 @click.option(
     "-o",
     "--output",
@@ -66,34 +72,51 @@ def main() -> None:
 )
 @click.option("--force", is_flag=True, help="Replace an existing circuit.")
 @click.option("--quiet", is_flag=True, help="No progress.")
+@json_option
 @readable_errors
-def emit(name: str, output: Path | None, force: bool, quiet: bool) -> None:
+def emit(
+    name: str, base: Path | None, output: Path | None, force: bool, quiet: bool, as_json: bool
+) -> None:
     """Write circuit.safetensors (sparse) and circuit.json.
+
+    Without --base the circuit has the shape that the profile needs (`small` the 0.8B's, `default`
+    the 2B's, 128 wider); with it the base's, padded where the machine needs more.
 
     Without -o the circuit is kept in the cache ($QGPU_CACHE or ~/.cache/qgpu), and compiled only
     if it is not there. Circuits of other versions leave the cache when they were not used for a
     day.
     """
-    from qgpu_circuit.compile_profile import emit_circuit, ensure_circuit, read_manifest
+    from qgpu_circuit.compile_profile import (
+        emit_circuit,
+        ensure_circuit,
+        read_manifest,
+        shape_of,
+    )
 
+    shape = shape_of(name, base)
     if output is None:
-        output = ensure_circuit(name, force=force, quiet=quiet)
+        output = ensure_circuit(name, shape, force=force, quiet=quiet)
     else:
-        emit_circuit(name, output, force=force, quiet=quiet)
+        emit_circuit(name, output, shape=shape, force=force, quiet=quiet)
     found = read_manifest(output)
+    if as_json:
+        facts = {"path": str(output), "shape": found["shape"], "digest": found["digest"]}
+        click.echo(json.dumps(facts))
+        return
     click.echo(f"{output}: {found['shape']['num_layers']} layers, digest {found['digest'][:16]}")
 
 
 @main.command()
 @profile_option
+@base_option
 @json_option
 @readable_errors
-def report(name: str, as_json: bool) -> None:
+def report(name: str, base: Path | None, as_json: bool) -> None:
     """Print layers, neurons, heads, dimensions, non-zeros and margins."""
-    from qgpu_circuit.compile_profile import compile_profile
+    from qgpu_circuit.compile_profile import compile_profile, shape_of
     from qgpu_circuit.report import build_report
 
-    found = build_report(*compile_profile(name))
+    found = build_report(*compile_profile(name, shape_of(name, base)))
     if as_json:
         click.echo(json.dumps(found.as_dict()))
         return

@@ -15,23 +15,40 @@ from qgpu_isa.new_folder import new_folder
 from qgpu_circuit.circuit_weights import CIRCUIT_FOLDER, MANIFEST, write_circuit
 from qgpu_circuit.layers import CircuitPlan
 from qgpu_circuit.machine_to_netlist import machine_to_netlist
-from qgpu_circuit.model_shape import shape_for
+from qgpu_circuit.model_shape import ModelShape, read_base_config, shape_for, shape_for_base
 from qgpu_circuit.netlist_to_layers import netlist_to_layers
 from qgpu_circuit.signals import Machine
 
 TENSORS_PER_LAYER = 14
 
 
-def compile_profile(name: str) -> tuple[Machine, CircuitPlan]:
-    """The netlist of a profile and its layers."""
+def shape_of(name: str, base: Path | None) -> ModelShape:
+    """The shape of a profile: its own, or what fits the base whose config is given.
+
+    Raises:
+        CircuitError: the config is none of a base that the circuit can stand in front of.
+        OSError: it cannot be read.
+    """
     config = profile(name)
-    shape = shape_for(config)
+    return shape_for(config) if base is None else shape_for_base(config, read_base_config(base))
+
+
+def compile_profile(name: str, shape: ModelShape | None = None) -> tuple[Machine, CircuitPlan]:
+    """The netlist of a profile and its layers, in the profile's own shape if none is given."""
+    config = profile(name)
+    shape = shape or shape_for(config)
     machine = machine_to_netlist(config, shape)
     return machine, netlist_to_layers(machine.netlist, shape)
 
 
 def emit_circuit(
-    name: str, folder: Path, *, force: bool = False, shared: bool = False, quiet: bool = False
+    name: str,
+    folder: Path,
+    *,
+    shape: ModelShape | None = None,
+    force: bool = False,
+    shared: bool = False,
+    quiet: bool = False,
 ) -> None:
     """Compiles a profile into a folder; see `new_folder` for `force` and `shared`.
 
@@ -39,7 +56,7 @@ def emit_circuit(
         OutputError: the folder exists or cannot be written.
     """
     with new_folder(folder, CIRCUIT_FOLDER, force=force, shared=shared) as partial:
-        machine, plan = compile_profile(name)
+        machine, plan = compile_profile(name, shape)
         with click.progressbar(
             length=TENSORS_PER_LAYER * len(plan.layers) + 3,
             label=f"emitting {name}",
@@ -49,15 +66,18 @@ def emit_circuit(
             write_circuit(machine, plan, partial, lambda _: bar.update(1))
 
 
-def ensure_circuit(name: str, *, force: bool = False, quiet: bool = False) -> Path:
+def ensure_circuit(
+    name: str, shape: ModelShape | None = None, *, force: bool = False, quiet: bool = False
+) -> Path:
     """The cached circuit of a profile, compiled now if it is missing or `force` is set.
 
     Raises:
         OutputError: the cache cannot be written.
     """
-    folder = cached_circuit(name)
+    own = shape is None or shape == shape_for(profile(name))
+    folder = cached_circuit(name if own or shape is None else f"{name}-{shape.label}")
     if not find_entry(folder) or force:
-        emit_circuit(name, folder, force=force, shared=True, quiet=quiet)
+        emit_circuit(name, folder, shape=shape, force=force, shared=True, quiet=quiet)
     return folder
 
 

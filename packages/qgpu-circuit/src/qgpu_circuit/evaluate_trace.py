@@ -11,7 +11,7 @@ from qgpu_isa import MachineConfig
 from qgpu_circuit.evaluate import Evaluator
 from qgpu_circuit.machine_to_netlist import machine_to_netlist
 from qgpu_circuit.match_names import match_names
-from qgpu_circuit.model_shape import shape_for
+from qgpu_circuit.model_shape import ModelShape
 from qgpu_circuit.simulate import Simulator
 from qgpu_circuit.token_trace import TokenTrace
 
@@ -58,7 +58,7 @@ def evaluate_trace(
     evaluator = Evaluator(folder)
     config = MachineConfig(**evaluator.manifest["machine"])
     trace.check(config)
-    machine = machine_to_netlist(config, shape_for(config))
+    machine = machine_to_netlist(config, ModelShape.from_manifest(evaluator.manifest["shape"]))
     names = machine.netlist.names
     watched = sorted({i for part in nets for i in match_names(names, part, "net")})
     simulator = Simulator(machine)

@@ -79,7 +79,7 @@ class LayerEmitter:
         return tensors
 
     def _set_marks(self, tensors: dict[str, SparseTensor], row: int) -> None:
-        """One neuron: with the last layer, a GPU token's two head marks change (see ResidualMap)."""
+        """One neuron of the last layer changes both head marks of a GPU token (see ResidualMap)."""
         self._gate(tensors, row, Lin.of(GATE_SCALE))
         self._row(tensors["mlp.up_proj.weight"], row, Lin.of(1 / GATE_SCALE))
         for mark in (self.residual.text_head, self.residual.gpu_head):

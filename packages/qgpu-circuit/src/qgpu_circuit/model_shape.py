@@ -2,12 +2,28 @@
 
 from __future__ import annotations
 
+import json
+from collections.abc import Mapping
 from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
 
 from qgpu_isa import MachineConfig
+from qgpu_isa.files import read_text
 from qgpu_isa.machine_config import CHUNKS_PER_RECORD
 
+from qgpu_circuit.layers import CircuitError
 from qgpu_circuit.residual_map import EXTRA_DIMENSIONS, ResidualMap
+
+BASE_SIZES = (
+    "hidden_size",
+    "intermediate_size",
+    "linear_num_key_heads",
+    "linear_num_value_heads",
+    "linear_key_head_dim",
+    "linear_value_head_dim",
+)
+"""Sizes of a base that its circuit shares, or starts from."""
 
 CONV_KERNEL = CHUNKS_PER_RECORD
 """Taps of the causal convolution: a record is cut so that its last token sees all of it."""
@@ -41,6 +57,44 @@ class ModelShape:
     def value_heads(self) -> int:
         """Value heads of a layer's DeltaNet."""
         return self.heads * self.values_per_key
+
+    @property
+    def label(self) -> str:
+        """The shape as part of a file name."""
+        sizes = (self.hidden_size, self.intermediate_size, self.heads, self.value_heads)
+        return "x".join(map(str, (self.base_hidden, *sizes, self.rows, self.columns)))
+
+    def manifest(self) -> dict[str, Any]:
+        """The shape in a circuit's manifest, by the names of `Qwen3_5TextConfig`."""
+        return {
+            "hidden_size": self.hidden_size,
+            "base_hidden": self.base_hidden,
+            "intermediate_size": self.intermediate_size,
+            "linear_num_key_heads": self.heads,
+            "linear_num_value_heads": self.value_heads,
+            "linear_key_head_dim": self.rows,
+            "linear_value_head_dim": self.columns,
+            "rms_norm_eps": self.rms_norm_eps,
+        }
+
+    @classmethod
+    def from_manifest(cls, sizes: Mapping[str, Any]) -> ModelShape:
+        """What `manifest` made.
+
+        Raises:
+            KeyError: a size is missing.
+        """
+        keys = sizes["linear_num_key_heads"]
+        return cls(
+            hidden_size=sizes["hidden_size"],
+            base_hidden=sizes["base_hidden"],
+            intermediate_size=sizes["intermediate_size"],
+            heads=keys,
+            rows=sizes["linear_key_head_dim"],
+            columns=sizes["linear_value_head_dim"],
+            values_per_key=sizes["linear_num_value_heads"] // keys,
+            rms_norm_eps=sizes["rms_norm_eps"],
+        )
 
     @property
     def residual(self) -> ResidualMap:
@@ -78,5 +132,57 @@ SHAPES: dict[str, ModelShape] = {
 
 
 def shape_for(config: MachineConfig) -> ModelShape:
-    """The shape that a profile is compiled for."""
+    """The shape that a profile is compiled for when no base is named."""
     return SHAPES[config.name]
+
+
+def shape_for_base(config: MachineConfig, base: Mapping[str, Any]) -> ModelShape:
+    """The shape of a machine in front of a base; larger than the base's where the machine needs it.
+
+    Args:
+        base: the base's text config (`Qwen3_5TextConfig`).
+
+    Raises:
+        CircuitError: the config lacks a size, or the circuit cannot work with it.
+    """
+    need = shape_for(config)
+    try:
+        sizes = {name: base[name] for name in BASE_SIZES}
+    except KeyError as error:
+        raise CircuitError(f"the base's config has no {error.args[0]}") from None
+    wrong = [name for name, x in sizes.items() if not isinstance(x, int) or x < 1]
+    if wrong:
+        raise CircuitError(f"the base's config has {wrong[0]} {sizes[wrong[0]]!r}")
+    if sizes["linear_num_value_heads"] % sizes["linear_num_key_heads"]:
+        raise CircuitError("the base's value heads are no multiple of its key heads")
+    if base.get("rms_norm_eps", need.rms_norm_eps) != need.rms_norm_eps:
+        raise CircuitError(
+            f"the base's rms_norm_eps is {base['rms_norm_eps']}; "
+            f"the circuit is exact with {need.rms_norm_eps}"
+        )
+    hidden = sizes["hidden_size"]
+    sizes |= {
+        "base_hidden": hidden,
+        "hidden_size": max(hidden + EXTRA_DIMENSIONS, need.hidden_size),
+        "intermediate_size": max(sizes["intermediate_size"], need.intermediate_size),
+    }
+    return ModelShape.from_manifest(sizes | {"rms_norm_eps": need.rms_norm_eps})
+
+
+def read_base_config(path: Path) -> dict[str, Any]:
+    """The text config in a config.json, or in the checkpoint folder that holds one.
+
+    Raises:
+        CircuitError: it is no config of Qwen3.5.
+        OSError: it cannot be read.
+    """
+    path = path / "config.json" if path.is_dir() else path
+    try:
+        config = json.loads(read_text(path))
+        text = config.get("text_config") or config
+        kind = text.get("model_type")
+    except (ValueError, AttributeError):
+        raise CircuitError(f"{path} holds no config of a model") from None
+    if kind != "qwen3_5_text":
+        raise CircuitError(f"{path} is not the config of a Qwen3.5 model, but of {kind!r}")
+    return dict(text)
