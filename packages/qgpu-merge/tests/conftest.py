@@ -32,13 +32,6 @@ def _load(name: str) -> ModuleType:
 fake_circuit = _load("fake_circuit")
 
 
-@pytest.fixture
-def full_circuit(tmp_path: Path) -> Path:
-    """A circuit without a spare dimension."""
-    folder: Path = fake_circuit.write_fake_circuit(tmp_path / "full-circuit", spare=0)
-    return folder
-
-
 @pytest.fixture(scope="session")
 def circuit_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder: Path = fake_circuit.write_fake_circuit(tmp_path_factory.mktemp("c") / "circuit")

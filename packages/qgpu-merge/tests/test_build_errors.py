@@ -47,7 +47,7 @@ def test_build_and_inspect(tmp_path: Path, circuit_folder: Path, base_folder: Pa
     facts = json.loads(run("inspect", out, "--json").stdout)
     assert facts["layers"] == 4
     assert facts["qgpu"]["machine"]["name"] == "nano"
-    assert facts["dtypes"] == {"BF16": 56}
+    assert facts["dtypes"] == {"BF16": 46, "F32": 9}
     assert "machine 'nano'" in run("inspect", out).stdout
     assert "circuit       none" in run("inspect", base_folder).stdout
 
@@ -120,9 +120,9 @@ def test_truncated_base(tmp_path: Path, circuit_folder: Path, base_folder: Path,
 def test_wrong_circuits(tmp_path: Path, circuit_folder: Path, base_folder: Path) -> None:
     other = copy(circuit_folder, tmp_path / "c")
     arguments = ("build", "--circuit", other, "--base", base_folder, "-o", tmp_path / "x")
-    edit(other, "circuit.json", format=2)
-    refuses(run(*arguments), "format 2")
-    edit(other, "circuit.json", format=1, digest="1", memory={}, machine={"name": "nano"})
+    edit(other, "circuit.json", format=1)
+    refuses(run(*arguments), "format 1")
+    edit(other, "circuit.json", format=2, digest="1", memory={}, machine={"name": "nano"})
     refuses(run(*arguments), "not a circuit manifest")
     shutil.copy(circuit_folder / "circuit.json", other)
     edit(other, "circuit.json", tensors={})

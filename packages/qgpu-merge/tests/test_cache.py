@@ -90,7 +90,8 @@ def test_builds_that_run_at_a_time_all_succeed_and_follow_the_umask(cache: Path)
     for kind in ("bases", "models"):
         (folder,) = (cache / kind).iterdir()
         assert folder.stat().st_mode & 0o777 == 0o750
-        assert {file.stat().st_mode & 0o777 for file in folder.iterdir()} == {0o640}
+        files = [path for path in folder.rglob("*") if path.is_file()]
+        assert {file.stat().st_mode & 0o777 for file in files} == {0o640}
 
 
 def test_inspecting_needs_no_torch(base_folder: Path) -> None:

@@ -12,7 +12,6 @@ from typing import Any
 
 import pytest
 import torch
-from qgpu_merge.read_circuit import Circuit
 
 pytestmark = pytest.mark.skipif(
     find_spec("qgpu_circuit.cli") is None, reason="needs the circuit compiler"
@@ -49,7 +48,7 @@ def test_text_is_untouched(cache: Path) -> None:
     vocab = json.loads((merged_folder / "config.json").read_text())["qgpu"]["token_offset"]
     tokens = torch.randint(0, vocab, (1, 24), generator=torch.Generator().manual_seed(0))
     merged = load(merged_folder, torch.bfloat16)
-    layers = merged.config.qgpu["circuit_layers"]
+    layers = json.loads((merged_folder / "config.json").read_text())["qgpu"]["circuit_layers"]
     with torch.no_grad():
         states = merged(tokens, output_hidden_states=True).hidden_states
     assert torch.equal(states[0], states[layers])
@@ -57,10 +56,5 @@ def test_text_is_untouched(cache: Path) -> None:
         expected = load(base_folder, torch.float32)(tokens).logits.log_softmax(-1)
         found = merged.float()(tokens).logits.log_softmax(-1)
     kl = (expected.exp() * (expected - found[..., :vocab])).sum(-1)
-    assert float(kl.max()) < 2e-5
-    assert float(found[..., vocab:].max()) < -1e4
-
-
-def test_circuit_has_a_spare_dimension_for_text(cache: Path) -> None:
-    (folder,) = (cache / "circuits").iterdir()
-    assert Circuit(folder).spare_dimension is not None
+    assert float(kl.max()) < 1e-5
+    assert float(found[..., vocab:].max()) < -1e9

@@ -13,6 +13,8 @@ from qgpu_isa import PROFILES, profile
 from qgpu_isa.errors import QgpuError, os_error_text
 from qgpu_isa.files import read_text
 
+FIT = "fit"
+
 P = ParamSpec("P")
 R = TypeVar("R")
 
@@ -23,6 +25,14 @@ profile_option = click.option(
     default="default",
     show_default=True,
     help="Machine to compile.",
+)
+fit_option = click.option(
+    "--profile",
+    "name",
+    type=click.Choice([*PROFILES, FIT]),
+    default="default",
+    show_default=True,
+    help=f"Machine to compile; '{FIT}' is the largest that the base has room for.",
 )
 base_option = click.option(
     "--base",
@@ -62,7 +72,7 @@ def main() -> None:
 
 
 @main.command()
-@profile_option
+@fit_option
 @base_option
 @click.option(
     "-o",
@@ -93,7 +103,7 @@ def emit(
         shape_of,
     )
 
-    shape = shape_of(name, base)
+    name, shape = shape_of(name, base)
     if output is None:
         output = ensure_circuit(name, shape, force=force, quiet=quiet)
     else:
@@ -107,7 +117,7 @@ def emit(
 
 
 @main.command()
-@profile_option
+@fit_option
 @base_option
 @json_option
 @readable_errors
@@ -116,7 +126,7 @@ def report(name: str, base: Path | None, as_json: bool) -> None:
     from qgpu_circuit.compile_profile import compile_profile, shape_of
     from qgpu_circuit.report import build_report
 
-    found = build_report(*compile_profile(name, shape_of(name, base)))
+    found = build_report(*compile_profile(*shape_of(name, base)))
     if as_json:
         click.echo(json.dumps(found.as_dict()))
         return

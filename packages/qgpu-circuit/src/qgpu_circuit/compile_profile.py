@@ -13,7 +13,7 @@ from qgpu_isa.cache import cached_circuit, find_entry
 from qgpu_isa.new_folder import new_folder
 
 from qgpu_circuit.circuit_weights import CIRCUIT_FOLDER, MANIFEST, write_circuit
-from qgpu_circuit.layers import CircuitPlan
+from qgpu_circuit.layers import CircuitError, CircuitPlan
 from qgpu_circuit.machine_to_netlist import machine_to_netlist
 from qgpu_circuit.model_shape import ModelShape, read_base_config, shape_for, shape_for_base
 from qgpu_circuit.netlist_to_layers import netlist_to_layers
@@ -22,15 +22,31 @@ from qgpu_circuit.signals import Machine
 TENSORS_PER_LAYER = 14
 
 
-def shape_of(name: str, base: Path | None) -> ModelShape:
-    """The shape of a profile: its own, or what fits the base whose config is given.
+def shape_of(name: str, base: Path | None) -> tuple[str, ModelShape]:
+    """A profile and its shape: its own, or what fits the base whose config is given.
+
+    Args:
+        name: a profile, or `fit` for the largest that the base has room for.
+        base: checkpoint folder or config.json.
 
     Raises:
         CircuitError: the config is none of a base that the circuit can stand in front of.
         OSError: it cannot be read.
     """
-    config = profile(name)
-    return shape_for(config) if base is None else shape_for_base(config, read_base_config(base))
+    if base is None:
+        name = "default" if name == "fit" else name
+        return name, shape_for(profile(name))
+    sizes = read_base_config(base)
+    if name != "fit":
+        return name, shape_for_base(profile(name), sizes)
+    for fitting in ("default", "small", "nano"):
+        shape = shape_for_base(profile(fitting), sizes)
+        if not shape.padded(sizes):
+            return fitting, shape
+    raise CircuitError(
+        f"no machine fits a base {sizes['hidden_size']} wide with {sizes['intermediate_size']} "
+        "neurons; name one with --profile, and the base is padded"
+    )
 
 
 def compile_profile(name: str, shape: ModelShape | None = None) -> tuple[Machine, CircuitPlan]:

@@ -64,6 +64,11 @@ class ModelShape:
         sizes = (self.hidden_size, self.intermediate_size, self.heads, self.value_heads)
         return "x".join(map(str, (self.base_hidden, *sizes, self.rows, self.columns)))
 
+    def padded(self, base: Mapping[str, Any]) -> bool:
+        """Whether a base of these sizes grows by more than the fixed dimensions."""
+        wider = self.hidden_size > int(base["hidden_size"]) + EXTRA_DIMENSIONS
+        return wider or self.intermediate_size > int(base["intermediate_size"])
+
     def manifest(self) -> dict[str, Any]:
         """The shape in a circuit's manifest, by the names of `Qwen3_5TextConfig`."""
         return {

@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from qgpu_merge.merge_plan import MergePlan
     from qgpu_merge.write_checkpoint import Progress
 
+FIT = "fit"
+
 FOLDER = click.Path(path_type=Path)
 
 
@@ -53,7 +55,12 @@ def main() -> None:
 @main.command()
 @click.option("--circuit", type=FOLDER, help="Folder that `qgpu-circuit emit` wrote.")
 @click.option("--base", type=FOLDER, help="Qwen3.5 checkpoint folder.")
-@click.option("--profile", type=click.Choice(list(PROFILES)), help="Machine to compile.")
+@click.option(
+    "--profile",
+    type=click.Choice([FIT, *PROFILES]),
+    help=f"Machine to compile; default: '{FIT}', the largest that the base has room for.",
+)
+@click.option("--pad", is_flag=True, help="Let the base grow to the shape that a machine needs.")
 @click.option("-o", "--output", type=FOLDER, help="Folder to write; default: the cache.")
 @click.option("--force", is_flag=True, help="Replace an existing checkpoint.")
 @click.option("--shard-mb", type=click.IntRange(1), help="Largest size of a shard, in MiB.")
@@ -62,6 +69,7 @@ def build(
     circuit: Path | None,
     base: Path | None,
     profile: str | None,
+    pad: bool,
     output: Path | None,
     force: bool,
     shard_mb: int | None,
@@ -87,19 +95,24 @@ def build(
     if output is None:
         if circuit is not None or base is not None:
             raise click.UsageError("-o is needed with --circuit or --base")
-        output = cached_model(profile or "default")
+        profile = "default" if profile in (None, FIT) else profile
+        output = cached_model(profile)
         if find_entry(output) and not force:
             click.echo(output)
             return
     from qgpu_merge.weights_to_checkpoint import build_checkpoint
 
-    circuit = circuit or ensure_circuit(profile or "default", _say)
+    if circuit is None:
+        wanted = profile or ("default" if base is None else FIT)
+        circuit = ensure_circuit(wanted, _say, base)
     base = base or ensure_base(circuit, _say)
     with ExitStack() as stack:
 
         def start(plan: MergePlan) -> Progress:
             if cached:
                 tidy(output, plan.bytes)
+            for notice in plan.notices:
+                _say(f"notice: {notice}")
             _say(f"writing {len(plan.tasks)} tensors, {plan.bytes / 2**20:.0f} MiB")
             bar = stack.enter_context(
                 click.progressbar(length=plan.bytes, label="merging", file=sys.stderr)
@@ -112,6 +125,7 @@ def build(
             output,
             force=force,
             shared=cached,
+            may_pad=pad,
             shard_bytes=None if shard_mb is None else shard_mb << 20,
             start=start,
         )
@@ -128,6 +142,27 @@ def inspect(path: Path, as_json: bool) -> None:
 
     facts = inspect_checkpoint(path)
     click.echo(json.dumps(facts, indent=2) if as_json else describe(facts))
+
+
+@main.command()
+@click.argument("merged", type=FOLDER)
+@click.option(
+    "-o", "--output", type=FOLDER, required=True, help="Folder to write, with its parents."
+)
+@click.option("--force", is_flag=True, help="Replace an existing checkpoint.")
+@_reports_errors
+def extract(merged: Path, output: Path, force: bool) -> None:
+    """Write the base model of a merged checkpoint, every tensor as it was."""
+    from qgpu_merge.extract_base import extract_base
+
+    with ExitStack() as stack:
+
+        def start(size: int) -> Progress:
+            bar = click.progressbar(length=size, label="extracting", file=sys.stderr)
+            return stack.enter_context(bar).update
+
+        extract_base(merged, output, force=force, start=start)
+    click.echo(output)
 
 
 @main.command()

@@ -6,6 +6,7 @@ the machine never meets an old checkpoint.
 
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
 from collections.abc import Callable
@@ -22,9 +23,6 @@ from qgpu_isa.cache import (
 
 from qgpu_merge.errors import CircuitError
 
-STDERR = 2
-"""File descriptor that the compiler's own output goes to: stdout is for the path alone."""
-
 MODEL_SOURCES = (*CIRCUIT_SOURCES, "qgpu_merge")
 
 Report = Callable[[str], None]
@@ -35,22 +33,35 @@ def cached_model(profile: str) -> Path:
     return cache_root() / "models" / f"{profile}-{source_key(MODEL_SOURCES)}"
 
 
-def ensure_circuit(profile: str, report: Report) -> Path:
+def ensure_circuit(profile: str, report: Report, base: Path | None = None) -> Path:
     """The circuit of a profile, compiled now if it is not in the cache.
 
+    Args:
+        profile: the machine; `fit` is the largest that the base has room for.
+        report: called with what takes time.
+        base: the checkpoint folder whose shape it takes; None for the profile's own shape.
+
     Raises:
-        CircuitError: the circuit compiler failed.
+        CircuitError: the circuit compiler failed; its own message has been shown.
     """
-    target = cached_circuit(profile)
-    if find_entry(target):
-        return target
-    report(f"compiling the circuit of machine '{profile}'")
+    if base is None:
+        target = cached_circuit(profile)
+        if find_entry(target):
+            return target
+        report(f"compiling the circuit of machine '{profile}'")
     # In a process of its own: the netlist's memory is free again before the merge begins.
-    command = [sys.executable, "-m", "qgpu_circuit.cli", "emit", "--profile", profile]
-    done = subprocess.run(command, stdout=STDERR, check=False)
-    if done.returncode:
-        raise CircuitError(f"qgpu-circuit emit failed for machine '{profile}'")
-    return target
+    command = [sys.executable, "-m", "qgpu_circuit.cli", "emit", "--profile", profile, "--json"]
+    command += [] if base is None else ["--base", str(base)]
+    done = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=False)
+    try:
+        facts = json.loads(done.stdout)
+        path, layers, digest = facts["path"], facts["shape"]["num_layers"], facts["digest"]
+    except (ValueError, KeyError, TypeError):
+        raise CircuitError(
+            f"qgpu-circuit emit failed (machine '{profile}', status {done.returncode})"
+        ) from None
+    report(f"{path}: {layers} layers, digest {digest[:16]}")
+    return Path(path)
 
 
 def ensure_base(circuit_folder: Path, report: Report) -> Path:

@@ -30,6 +30,7 @@ def inspect_checkpoint(folder: Path) -> dict[str, Any]:
         "intermediate_size": axes["intermediate"],
         "vocab_size": axes["vocab"],
         "tied": checkpoint.tied,
+        "vision": bool(checkpoint.vision),
         "dtypes": checkpoint.dtypes(),
         "bytes": checkpoint.bytes(),
         "qgpu": section,
@@ -51,14 +52,15 @@ def describe(facts: dict[str, Any]) -> str:
         lines.append("  circuit       none")
         return "\n".join(lines)
     machine = section["machine"]
-    text = section.get("text_dimension")
     lines += [
         f"  circuit       machine '{machine['name']}', {section['circuit_layers']} layers, "
         f"digest {section['digest'][:12]}",
         f"  machine       {machine['lanes']} lanes, {machine['passes']} passes, "
         f"{machine['registers']} registers, {machine['rom_blocks']} blocks, "
         f"{machine['global_words']}+{machine['shared_words']} words",
-        f"  GPU tokens    from {section['token_offset']}, "
-        + ("logits 0 on text" if text is None else f"muted on text by dimension {text}"),
+        f"  base          {section['base_hidden']} wide, "
+        f"{facts['layers'] - section['circuit_layers']} layers",
+        f"  GPU tokens    from {section['token_offset']}",
+        f"  marks of text dimensions {', '.join(map(str, section['marks'].values()))}",
     ]
     return "\n".join(lines)

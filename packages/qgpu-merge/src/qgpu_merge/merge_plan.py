@@ -2,47 +2,53 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
-from functools import partial
+import copy
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
 from typing import Any
 
 import torch
 from qgpu_isa.vocabulary import vocabulary
 
 from qgpu_merge.errors import MergeError
+from qgpu_merge.make_tensors import TensorMaker
 from qgpu_merge.qwen35_layout import (
-    EMBEDDING,
-    FINAL_NORM,
     HEAD,
     LINEAR,
-    Axes,
+    VISION_OUT,
     Qwen35Shape,
     checkpoint_name,
 )
 from qgpu_merge.read_checkpoint import Checkpoint
 from qgpu_merge.read_circuit import Circuit
-from qgpu_merge.widen_residual import Widening, pad
 
-QGPU_FORMAT = 1
+QGPU_FORMAT = 2
 
-TEXT_MARK = 2.0**-16
-"""Value of the text dimension in text embeddings: too small to matter to any RMS."""
+MOST_EXTRA = 128
+"""Dimensions that every merge adds; more is padding."""
 
-TEXT_GAIN = 128.0
-"""Final norm's gain on the text dimension."""
-
-TEXT_MUTE = -(2.0**30)
-"""Weight of GPU tokens' logits on the text dimension: with mark and gain, -2**21 over the RMS."""
+DTYPES = {"BF16": torch.bfloat16, "F32": torch.float32, "F16": torch.float32}
+"""Stored dtypes of a base, and the dtype in which the merged checkpoint keeps them. F16's range is
+too small for the circuit's anchor, and fp32 holds every fp16 number."""
 
 
 @dataclass(frozen=True)
 class TensorTask:
-    """One tensor of the merged checkpoint; `make` builds it, in bf16."""
+    """One tensor of the merged checkpoint.
+
+    Attributes:
+        pieces: makes it, as consecutive rows (or whole).
+    """
 
     name: str
     shape: tuple[int, ...]
-    make: Callable[[], torch.Tensor]
+    dtype: torch.dtype
+    pieces: Callable[[], Iterator[torch.Tensor]]
+
+    @property
+    def bytes(self) -> int:
+        """Its size."""
+        return self.dtype.itemsize * torch.Size(self.shape).numel()
 
 
 @dataclass(frozen=True)
@@ -52,32 +58,64 @@ class MergePlan:
     Attributes:
         config: config.json.
         tasks: the tensors in the order in which they are written.
+        dropped: stored names of the base's tensors that the merged model does without.
+        notices: what the user should know.
     """
 
     config: dict[str, Any]
     tasks: tuple[TensorTask, ...]
+    dropped: tuple[str, ...] = ()
+    notices: tuple[str, ...] = field(default=())
 
     @property
     def bytes(self) -> int:
         """Size of all tensors."""
-        return sum(2 * torch.Size(task.shape).numel() for task in self.tasks)
+        return sum(task.bytes for task in self.tasks)
 
 
-def plan_merge(circuit: Circuit, base: Checkpoint, provenance: dict[str, Any]) -> MergePlan:
+def plan_merge(
+    circuit: Circuit, base: Checkpoint, provenance: dict[str, Any], *, may_pad: bool = False
+) -> MergePlan:
     """Plans the merge of a circuit and a base.
+
+    Args:
+        circuit: the circuit that will stand in front.
+        base: a Qwen3.5 checkpoint.
+        provenance: recorded in the config.
+        may_pad: whether the base's layers may grow to what the circuit needs.
 
     Raises:
         MergeError: they do not fit together.
     """
     _check_fit(circuit, base)
-    config = _merged_config(circuit, base, provenance)
-    shape = Qwen35Shape.from_config(config)
-    tensors = _TensorMaker(circuit, base, shape)
+    notices = list(_padding_notices(circuit, base))
+    if notices and not may_pad:
+        raise MergeError(f"{notices[0]}; take a smaller --profile, or allow it with --pad")
+    vision = _takes_vision(base)
+    dropped = list(base.draft)
+    if base.draft:
+        notices.append(
+            "multi-token prediction is left out: engines hand it the normalised residual stream, "
+            "in which the merged model has more than the base's dimensions (`extract` restores it)"
+        )
+    if base.vision and not vision:
+        dropped += base.vision
+        notices.append("the vision tower is left out: its last layer is not where Qwen3.5 has it")
+    provenance = provenance | {"dropped": sorted(dropped), "notices": notices}
+    config, text = _merged_config(circuit, base, provenance, vision=vision)
+    shape = Qwen35Shape.from_config(text)
+    maker = TensorMaker(circuit, base, shape, DTYPES)
     tasks = []
     for name, axes in shape.tensors():
-        make = partial(tensors.make, name, axes)
-        tasks.append(TensorTask(checkpoint_name(name), shape.size(axes), make))
-    return MergePlan(config, tuple(tasks))
+        if name == HEAD and base.tied:
+            continue
+        stored = checkpoint_name(name, multimodal=base.multimodal)
+        dtype, pieces = maker.task(name, axes)
+        tasks.append(TensorTask(stored, shape.size(axes), dtype, pieces))
+    for stored in base.vision if vision else ():
+        size, dtype, pieces = maker.vision_task(stored)
+        tasks.append(TensorTask(stored, size, dtype, pieces))
+    return MergePlan(config, tuple(tasks), tuple(dropped), tuple(notices))
 
 
 def _check_fit(circuit: Circuit, base: Checkpoint) -> None:
@@ -93,6 +131,7 @@ def _check_fit(circuit: Circuit, base: Checkpoint) -> None:
                 "linear_num_value_heads",
                 "linear_key_head_dim",
                 "linear_value_head_dim",
+                "rms_norm_eps",
             )
         },
     }
@@ -108,86 +147,72 @@ def _check_fit(circuit: Circuit, base: Checkpoint) -> None:
         raise MergeError(
             f"{base.folder} has no full attention layer; transformers needs one to count positions"
         )
+    foreign = {base.dtype(name) for name, _ in base.shape.tensors()} - DTYPES.keys()
+    if foreign:
+        raise MergeError(
+            f"{base.folder} holds weights in {', '.join(sorted(foreign))}; "
+            "a base must be in BF16, F16 or F32 (a quantized one cannot be merged)"
+        )
+
+
+def _padding_notices(circuit: Circuit, base: Checkpoint) -> Iterator[str]:
+    """What a base that is smaller than the circuit pays for it."""
+    hidden, inner = base.shape.axes["hidden"], base.shape.axes["intermediate"]
+    width, neurons = circuit.hidden_size, int(circuit.sizes["intermediate_size"])
+    if width <= hidden + MOST_EXTRA and neurons <= inner:
+        return
+    grown = Qwen35Shape(
+        dict(base.shape.axes) | {"hidden": width, "intermediate": max(neurons, inner)},
+        base.shape.layer_types,
+    )
+    before, after = (
+        sum(torch.Size(shape.size(axes)).numel() for _, axes in shape.tensors())
+        for shape in (base.shape, grown)
+    )
+    yield (
+        f"machine '{circuit.machine.name}' needs layers {width} wide with {neurons} neurons, "
+        f"{base.folder} is {hidden} wide with {inner}: padded with zeros, its own weights grow "
+        f"from {before / 1e6:.0f} to {after / 1e6:.0f} million (and text as much slower)"
+    )
+
+
+def _takes_vision(base: Checkpoint) -> bool:
+    ends = {f"{VISION_OUT}.weight", f"{VISION_OUT}.bias"}
+    return base.multimodal and ends <= set(base.vision) and "vision_config" in base.raw_config
 
 
 def _merged_config(
-    circuit: Circuit, base: Checkpoint, provenance: dict[str, Any]
-) -> dict[str, Any]:
+    circuit: Circuit, base: Checkpoint, provenance: dict[str, Any], *, vision: bool
+) -> tuple[dict[str, Any], dict[str, Any]]:
+    """config.json of the merged checkpoint, and the text config in it."""
+    config = copy.deepcopy(base.raw_config)
+    text = config["text_config"] if base.multimodal else config
     base_vocab = base.shape.axes["vocab"]
-    gpu_vocab = vocabulary(circuit.machine).size
-    config = dict(base.config)
-    config.pop("quantization_config", None)
-    config |= {
-        "architectures": ["Qwen3_5ForCausalLM"],
-        "model_type": "qwen3_5_text",
-        "dtype": "bfloat16",
-        "vocab_size": base_vocab + gpu_vocab,
+    for name in ("full_attention_interval", "quantization_config"):
+        text.pop(name, None)
+    text |= {
+        "vocab_size": base_vocab + vocabulary(circuit.machine).size,
         "hidden_size": circuit.hidden_size,
         "intermediate_size": max(
             base.shape.axes["intermediate"], int(circuit.sizes["intermediate_size"])
         ),
         "num_hidden_layers": circuit.num_layers + len(base.shape.layer_types),
         "layer_types": [LINEAR] * circuit.num_layers + list(base.shape.layer_types),
-        "rms_norm_eps": circuit.sizes["rms_norm_eps"],
-        "tie_word_embeddings": False,
-        "qgpu": {
-            "format": QGPU_FORMAT,
-            "machine": circuit.machine_fields(),
-            "token_offset": base_vocab,
-            "memory": circuit.memory,
-            "circuit_layers": circuit.num_layers,
-            "base_hidden": circuit.base_hidden,
-            "text_dimension": circuit.spare_dimension,
-            "digest": circuit.digest,
-            "provenance": provenance,
-        },
     }
-    return config
-
-
-class _TensorMaker:
-    """Builds merged tensors by name."""
-
-    def __init__(self, circuit: Circuit, base: Checkpoint, shape: Qwen35Shape) -> None:
-        self.circuit = circuit
-        self.base = base
-        self.shape = shape
-        self.widening = Widening(circuit.base_hidden, circuit.hidden_size)
-        self.text_dimension = circuit.spare_dimension
-
-    def make(self, name: str, axes: Axes) -> torch.Tensor:
-        if name == EMBEDDING:
-            return self._embedding(axes)
-        if name == HEAD:
-            return self._head(axes)
-        if name == FINAL_NORM:
-            return self._final_norm(axes)
-        _, number, stem = name.split(".", 2)
-        layer = int(number)
-        if layer < self.circuit.num_layers:
-            tensor = self.circuit.tensor(name)
-        else:
-            source = f"layers.{layer - self.circuit.num_layers}.{stem}"
-            tensor = self.widening.widen(name, axes, self.base.tensor(source))
-        return pad(tensor, axes, "intermediate", self.shape.axes["intermediate"])
-
-    def _embedding(self, axes: Axes) -> torch.Tensor:
-        text = self.widening.widen(EMBEDDING, axes, self.base.tensor(EMBEDDING))
-        if self.text_dimension is not None:
-            text[:, self.text_dimension] = TEXT_MARK
-        return torch.cat([text, self.circuit.tensor(EMBEDDING)])
-
-    def _head(self, axes: Axes) -> torch.Tensor:
-        text = self.widening.widen(HEAD, axes, self.base.tensor(HEAD))
-        gpu = self.circuit.tensor(HEAD)
-        if self.text_dimension is not None:
-            gpu[:, self.text_dimension] = TEXT_MUTE
-        return torch.cat([text, gpu])
-
-    def _final_norm(self, axes: Axes) -> torch.Tensor:
-        out = self.circuit.tensor(FINAL_NORM)
-        base = self.widening.widen(FINAL_NORM, axes, self.base.tensor(FINAL_NORM))
-        out[: self.circuit.base_hidden] = base[: self.circuit.base_hidden]
-        if self.text_dimension is not None:
-            out[self.text_dimension] = TEXT_GAIN - 1.0
-        return out
+    if "mtp_num_hidden_layers" in text:
+        text["mtp_num_hidden_layers"] = 0
+    if vision:
+        config["vision_config"]["out_hidden_size"] = circuit.hidden_size
+    config["qgpu"] = {
+        "format": QGPU_FORMAT,
+        "machine": circuit.machine_fields(),
+        "token_offset": base_vocab,
+        "memory": circuit.memory,
+        "circuit_layers": circuit.num_layers,
+        "base_hidden": circuit.base_hidden,
+        "marks": circuit.marks,
+        "code": circuit.residual["code"],
+        "digest": circuit.digest,
+        "provenance": provenance,
+    }
+    return config, base.config | text

@@ -60,8 +60,19 @@ MIXER_TENSORS: dict[str, dict[str, Axes]] = {
     },
 }
 
-RESIDUAL_NORMS = ("input_layernorm.weight", "post_attention_layernorm.weight", FINAL_NORM)
+MIXER_NORM = "input_layernorm.weight"
+MLP_NORM = "post_attention_layernorm.weight"
+RESIDUAL_NORMS = (MIXER_NORM, MLP_NORM, FINAL_NORM)
 """Norms over the residual stream; they store their gain less 1."""
+
+VISION = "model.visual."
+"""Prefix of the vision tower's tensors in a multimodal checkpoint."""
+
+VISION_OUT = "model.visual.merger.linear_fc2"
+"""The layer that writes image embeddings: weight [hidden, ...] and bias [hidden]."""
+
+DRAFT = "mtp."
+"""Prefix of the multi-token prediction module's tensors."""
 
 
 @dataclass(frozen=True)
@@ -134,11 +145,18 @@ def is_residual_norm(name: str) -> bool:
     return stem in RESIDUAL_NORMS
 
 
-def reads_residual(axes: Axes) -> bool:
-    """Whether a matrix takes the normalised residual stream as its input."""
-    return len(axes) == 2 and axes[1] == "hidden" and axes[0] != "vocab"
+def norm_before(name: str, axes: Axes) -> str | None:
+    """Full name of the norm through which a matrix reads the residual stream, if it does."""
+    if name == HEAD:
+        return FINAL_NORM
+    if name == EMBEDDING or len(axes) != 2 or axes[1] != "hidden":
+        return None
+    prefix, number, stem = name.split(".", 2)
+    return f"{prefix}.{number}.{MLP_NORM if stem.startswith('mlp.') else MIXER_NORM}"
 
 
-def checkpoint_name(name: str) -> str:
-    """The name in a text-only checkpoint file."""
-    return name if name == HEAD else f"model.{name}"
+def checkpoint_name(name: str, *, multimodal: bool = False) -> str:
+    """The name in a checkpoint file."""
+    if name == HEAD:
+        return name
+    return f"model.language_model.{name}" if multimodal else f"model.{name}"

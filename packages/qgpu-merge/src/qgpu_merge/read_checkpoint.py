@@ -12,10 +12,12 @@ from safetensors import SafetensorError, safe_open
 
 from qgpu_merge.errors import CheckpointError
 from qgpu_merge.qwen35_layout import (
+    DRAFT,
     EMBEDDING,
     HEAD,
     MULTIMODAL_MODEL_TYPE,
     TEXT_MODEL_TYPE,
+    VISION,
     Qwen35Shape,
 )
 
@@ -52,13 +54,16 @@ def read_json(path: Path, what: str) -> dict[str, Any]:
 class Checkpoint:
     """A folder with config.json and safetensors files, checked against Qwen3.5's layout.
 
-    Text-only checkpoints and the published multimodal ones are read alike; of the latter, only
-    the language model counts.
+    Text-only checkpoints and the published multimodal ones are read alike.
 
     Attributes:
+        raw_config: config.json.
         config: the text model's config, with layer_types filled in.
         shape: sizes of its tensors.
         tied: whether the head shares the embedding.
+        multimodal: whether its config is the multimodal one.
+        vision: stored names of the vision tower's tensors.
+        draft: stored names of the multi-token prediction module's tensors.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -66,16 +71,20 @@ class Checkpoint:
             raise CheckpointError(f"{folder} is not a checkpoint folder")
         self.folder = folder
         self.raw_config = read_json(folder / "config.json", "a checkpoint folder")
-        self.config = _text_config(folder, self.raw_config)
+        self.config = text_config(folder, self.raw_config)
         self.shape = Qwen35Shape.from_config(self.config)
         self._files = _tensor_files(folder)
         self._prefix = "model."
         if any(name.startswith("model.language_model.") for name in self._files):
             self._prefix = "model.language_model."
         self.tied = bool(self.config["tie_word_embeddings"])
+        self.multimodal = self.raw_config["model_type"] == MULTIMODAL_MODEL_TYPE
+        self.vision = sorted(name for name in self._files if name.startswith(VISION))
+        self.draft = sorted(name for name in self._files if name.startswith(DRAFT))
         self._verify()
 
-    def _stored_name(self, name: str) -> str:
+    def stored_name(self, name: str) -> str:
+        """The name in the files of a tensor given by its name without prefix."""
         return name if name == HEAD else self._prefix + name
 
     def _verify(self) -> None:
@@ -83,7 +92,7 @@ class Checkpoint:
         for name, axes in self.shape.tensors():
             if name == HEAD and self.tied:
                 continue
-            stored = self._stored_name(name)
+            stored = self.stored_name(name)
             path = self._files.get(stored)
             if path is None:
                 problems.append(f"{stored} is missing")
@@ -93,6 +102,9 @@ class Checkpoint:
             if found != self.shape.size(axes):
                 wanted = self.shape.size(axes)
                 problems.append(f"{stored} has shape {found}, the config says {wanted}")
+        known = {self.stored_name(name) for name, _ in self.shape.tensors()}
+        unknown = self._files.keys() - known - {*self.vision, *self.draft}
+        problems += [f"{name} is no tensor of Qwen3.5" for name in sorted(unknown)]
         if problems:
             more = f"\n  and {len(problems) - 5} more" if len(problems) > 5 else ""
             listed = "\n  ".join(problems[:5])
@@ -102,10 +114,41 @@ class Checkpoint:
         """A tensor by its name without prefix; a tied head is the embedding."""
         if name == HEAD and self.tied:
             name = EMBEDDING
-        stored = self._stored_name(name)
+        return self.stored_tensor(self.stored_name(name))
+
+    def stored_tensor(self, stored: str) -> torch.Tensor:
+        """A tensor by its name in the files."""
         with _open(self._files[stored], "pt") as file:
             tensor: torch.Tensor = file.get_tensor(stored)
         return tensor
+
+    def rows(self, name: str, first: int, last: int) -> torch.Tensor:
+        """Rows of a matrix by its name without prefix."""
+        stored = self.stored_name(EMBEDDING if name == HEAD and self.tied else name)
+        with _open(self._files[stored], "pt") as file:
+            tensor: torch.Tensor = file.get_slice(stored)[first:last]
+        return tensor
+
+    def dtype(self, name: str) -> str:
+        """The safetensors dtype in which a tensor is stored, by its name without prefix."""
+        return self.stored_dtype(
+            self.stored_name(EMBEDDING if self.tied and name == HEAD else name)
+        )
+
+    @property
+    def stored(self) -> list[str]:
+        """Names of all tensors in the files, sorted."""
+        return sorted(self._files)
+
+    def stored_shape(self, stored: str) -> list[int]:
+        """Shape of a tensor by its name in the files."""
+        with _open(self._files[stored]) as file:
+            return list(file.get_slice(stored).get_shape())
+
+    def stored_dtype(self, stored: str) -> str:
+        """The safetensors dtype of a tensor by its name in the files."""
+        with _open(self._files[stored]) as file:
+            return str(file.get_slice(stored).get_dtype())
 
     def dtypes(self) -> dict[str, int]:
         """How many tensors are stored in each dtype."""
@@ -120,7 +163,12 @@ class Checkpoint:
         return sum(path.stat().st_size for path in set(self._files.values()))
 
 
-def _text_config(folder: Path, raw: Mapping[str, Any]) -> dict[str, Any]:
+def text_config(folder: Path, raw: Mapping[str, Any]) -> dict[str, Any]:
+    """The text model's part of a config.json, with what it leaves out filled in.
+
+    Raises:
+        CheckpointError: it is not Qwen3.5's.
+    """
     kind = raw.get("model_type")
     if kind == MULTIMODAL_MODEL_TYPE and isinstance(raw.get("text_config"), dict):
         text = dict(raw["text_config"])

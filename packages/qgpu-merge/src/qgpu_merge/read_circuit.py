@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -17,18 +16,16 @@ from qgpu_merge.errors import CheckpointError, CircuitError
 from qgpu_merge.qwen35_layout import (
     EMBEDDING,
     FINAL_NORM,
-    HEAD,
     LAYER_TENSORS,
     LINEAR,
     MIXER_TENSORS,
     Axes,
-    is_residual_norm,
 )
 from qgpu_merge.read_checkpoint import read_json
 
 MANIFEST = "circuit.json"
 TENSORS = "circuit.safetensors"
-FORMAT = 1
+FORMAT = 2
 
 SHAPE_FIELDS = (
     "hidden_size",
@@ -42,6 +39,9 @@ SHAPE_FIELDS = (
     "rms_norm_eps",
 )
 
+MARKS = ("text_gate", "text_head", "gpu_head")
+RESIDUAL_FIELDS = ("anchor", "one", *MARKS, "code")
+
 
 class Circuit:
     """A circuit as `qgpu-circuit emit` writes it.
@@ -50,6 +50,7 @@ class Circuit:
         machine: the machine it computes.
         sizes: the manifest's `shape` fields.
         memory: where the words of memory lie.
+        residual: the fixed dimensions of the residual stream, by name.
         digest: identity of the circuit.
     """
 
@@ -67,11 +68,13 @@ class Circuit:
         try:
             self.machine = MachineConfig(**manifest["machine"])
             self.sizes: dict[str, Any] = {name: manifest["shape"][name] for name in SHAPE_FIELDS}
+            self.residual = {name: int(manifest["residual"][name]) for name in RESIDUAL_FIELDS}
             self.memory: dict[str, Any] = manifest["memory"]
             self.digest = str(manifest["digest"])
             self._tensors: dict[str, Any] = manifest["tensors"]
         except (KeyError, TypeError, ConfigError) as error:
             raise CircuitError(f"{folder / MANIFEST} is not a circuit manifest: {error}") from None
+        self._last: tuple[str, torch.Tensor, torch.Tensor] | None = None
         self.path = folder / TENSORS
         with self._open() as file:
             self._stored = set(file.keys())
@@ -89,6 +92,11 @@ class Circuit:
     def hidden_size(self) -> int:
         return int(self.sizes["hidden_size"])
 
+    @property
+    def marks(self) -> dict[str, int]:
+        """Dimensions of the marks of text tokens."""
+        return {name: self.residual[name] for name in MARKS}
+
     def axes(self, name: str) -> Axes:
         """The axes of one of the circuit's tensors."""
         if name.startswith("layers."):
@@ -100,7 +108,7 @@ class Circuit:
         """Full names (without `model.`) of all tensors."""
         stems = LAYER_TENSORS | MIXER_TENSORS[LINEAR]
         layers = [f"layers.{i}.{stem}" for i in range(self.num_layers) for stem in stems]
-        return [EMBEDDING, *layers, FINAL_NORM, HEAD]
+        return [EMBEDDING, *layers, FINAL_NORM]
 
     def _verify(self) -> None:
         s = self.sizes
@@ -148,21 +156,26 @@ class Circuit:
         dense[tuple(index)] = value.to(torch.bfloat16)
         return dense.unsqueeze(1) if "one" in self.axes(name) else dense
 
-    @cached_property
-    def spare_dimension(self) -> int | None:
-        """A circuit dimension that no weight reads or writes; None if there is none."""
-        used = torch.zeros(self.hidden_size, dtype=torch.bool)
-        used[: self.base_hidden] = True
-        for name in self.tensor_names():
-            axes = self.axes(name)
-            if "hidden" not in axes or is_residual_norm(name):
-                continue
-            if self._tensors[name].get("fill", 0.0):
-                return None
+    def rows(self, name: str, first: int, last: int) -> torch.Tensor:
+        """Rows `first` to `last` of a matrix, dense, bf16."""
+        (rows, columns), value = self._sorted(name)
+        low, high = torch.searchsorted(rows, torch.tensor([first, last])).tolist()
+        dense = torch.zeros((last - first, self._tensors[name]["shape"][1]), dtype=torch.bfloat16)
+        dense[rows[low:high] - first, columns[low:high]] = value[low:high]
+        return dense
+
+    def _sorted(self, name: str) -> tuple[torch.Tensor, torch.Tensor]:
+        """Like `sparse`, by row; of the last matrix asked for it is kept."""
+        if self._last is None or self._last[0] != name:
             index, value = self.sparse(name)
-            used[index[axes.index("hidden")][value != 0]] = True
-        free = (~used).nonzero()
-        return int(free[-1]) if len(free) else None
+            order = index[0].argsort(stable=True)
+            self._last = (name, index[:, order].contiguous(), value[order].to(torch.bfloat16))
+        return self._last[1:]
+
+    @property
+    def vocabulary_size(self) -> int:
+        """Number of GPU tokens."""
+        return vocabulary(self.machine).size
 
     def machine_fields(self) -> dict[str, Any]:
         """The machine's configuration as JSON."""

@@ -32,7 +32,7 @@ class SyntheticSizes:
         sizes = circuit.sizes
         return cls(
             hidden_size=sizes["base_hidden"],
-            intermediate_size=min(256, sizes["intermediate_size"]),
+            intermediate_size=sizes["intermediate_size"],
             linear_num_key_heads=sizes["linear_num_key_heads"],
             linear_num_value_heads=sizes["linear_num_value_heads"],
             linear_key_head_dim=sizes["linear_key_head_dim"],

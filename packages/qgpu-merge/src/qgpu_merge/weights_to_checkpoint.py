@@ -11,22 +11,12 @@ from typing import Any
 
 from qgpu_isa.new_folder import new_folder
 
+from qgpu_merge.base_record import OWN_FILES, side_files, write_base_record
 from qgpu_merge.errors import MergeError
 from qgpu_merge.merge_plan import MergePlan, plan_merge
 from qgpu_merge.read_checkpoint import Checkpoint
 from qgpu_merge.read_circuit import MANIFEST, TENSORS, Circuit
 from qgpu_merge.write_checkpoint import CHECKPOINT_FOLDER, Progress, write_json, write_tensors
-
-COPIED_FILES = (
-    "tokenizer.json",
-    "tokenizer_config.json",
-    "vocab.json",
-    "merges.txt",
-    "special_tokens_map.json",
-    "chat_template.jinja",
-    "generation_config.json",
-)
-"""Files of the base that the merged checkpoint keeps as they are."""
 
 PACKAGES = ("qgpu-isa", "qgpu-circuit", "qgpu-merge", "transformers", "torch")
 
@@ -51,14 +41,16 @@ def package_versions() -> dict[str, str]:
     return found
 
 
-def plan_from_folders(circuit_folder: Path, base_folder: Path) -> MergePlan:
-    """The plan for a circuit folder and a base folder.
+def plan_from_folders(
+    circuit_folder: Path, base: Checkpoint, *, may_pad: bool = False
+) -> MergePlan:
+    """The plan for a circuit folder and a base.
 
     Raises:
-        MergeError: one of them cannot be read, or they do not fit.
+        MergeError: the circuit cannot be read, or they do not fit.
     """
     circuit = Circuit(circuit_folder)
-    base = Checkpoint(base_folder)
+    base_folder = base.folder
     inputs = [circuit_folder / MANIFEST, circuit_folder / TENSORS, base_folder / "config.json"]
     inputs += sorted(base_folder.glob("*.safetensors"))
     provenance: dict[str, Any] = {
@@ -68,7 +60,7 @@ def plan_from_folders(circuit_folder: Path, base_folder: Path) -> MergePlan:
         "base_rms_norm_eps": base.config["rms_norm_eps"],
         "inputs": {path.name: file_hash(path) for path in inputs},
     }
-    return plan_merge(circuit, base, provenance)
+    return plan_merge(circuit, base, provenance, may_pad=may_pad)
 
 
 def build_checkpoint(
@@ -78,6 +70,7 @@ def build_checkpoint(
     *,
     force: bool = False,
     shared: bool = False,
+    may_pad: bool = False,
     shard_bytes: int | None = None,
     start: Callable[[MergePlan], Progress] | None = None,
 ) -> MergePlan:
@@ -89,6 +82,7 @@ def build_checkpoint(
         output: the folder to write.
         force: whether to replace an existing checkpoint.
         shared: whether one that another process has put there is as good.
+        may_pad: whether the base may grow to what the circuit needs.
         shard_bytes: largest size of a shard.
         start: called with the plan before the first tensor; returns the progress callback.
 
@@ -100,11 +94,13 @@ def build_checkpoint(
         if output.resolve() == source.resolve():
             raise MergeError(f"the output {output} is also an input")
     with new_folder(output, CHECKPOINT_FOLDER, force=force, shared=shared) as folder:
-        plan = plan_from_folders(circuit_folder, base_folder)
+        base = Checkpoint(base_folder)
+        plan = plan_from_folders(circuit_folder, base, may_pad=may_pad)
         options = {} if shard_bytes is None else {"shard_bytes": shard_bytes}
         write_tensors(folder, plan.tasks, progress=start(plan) if start else None, **options)
-        for name in COPIED_FILES:
-            if (base_folder / name).is_file():
-                shutil.copyfile(base_folder / name, folder / name)
+        for path in side_files(base):
+            if path.name not in OWN_FILES:
+                shutil.copyfile(path, folder / path.name)
+        write_base_record(folder, base, plan.dropped)
         write_json(folder / "config.json", plan.config)
     return plan

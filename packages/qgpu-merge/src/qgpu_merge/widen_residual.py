@@ -1,9 +1,10 @@
 """Base tensors widened to the merged residual stream, without changing what they compute.
 
-RMSNorm averages over the whole width, so on text, where the new dimensions are zero, every
-normalised value grows by sqrt(d'/d). The norm's gain takes that back. A gain is stored less 1 in
-bf16, which is most precise near a gain of 1: the power of two that is nearest to the factor moves
-into the matrices behind the norm, where it is exact.
+RMSNorm averages over the whole width, so on text, where the new dimensions are 0, every normalised
+value grows by sqrt(d'/d). The norm's gain takes that back. A gain is stored less 1, and a model in
+bf16 rounds what is stored: that is most precise near a gain of 1. So each gain's power of two moves
+into the columns of the matrices behind the norm, where it is exact; what stays is between 0.7 and
+1.42.
 """
 
 from __future__ import annotations
@@ -13,7 +14,11 @@ from dataclasses import dataclass
 
 import torch
 
-from qgpu_merge.qwen35_layout import HEAD, Axes, is_residual_norm, reads_residual
+from qgpu_merge.errors import MergeError
+from qgpu_merge.qwen35_layout import Axes
+
+MOST_SHIFT = 24
+"""Exponents stay within this: far from where bf16's own range ends."""
 
 
 @dataclass(frozen=True)
@@ -29,28 +34,50 @@ class Widening:
     new: int
 
     @property
-    def shift(self) -> int:
-        """Matrices that read a norm are multiplied by 2**shift."""
-        return round(math.log2(math.sqrt(self.old / self.new)))
+    def factor(self) -> float:
+        """What every gain is multiplied by."""
+        return math.sqrt(self.old / self.new)
 
-    @property
-    def gain(self) -> float:
-        """Factor on the gains; between 0.7 and 1.42."""
-        return math.sqrt(self.old / self.new) / 2.0**self.shift
+    def exponents(self, norm: torch.Tensor) -> torch.Tensor:
+        """Per dimension, the power of two that leaves a gain for the columns behind the norm.
 
-    def widen(self, name: str, axes: Axes, tensor: torch.Tensor) -> torch.Tensor:
-        """A base tensor with its `hidden` axis padded, in bf16.
+        Args:
+            norm: [old], the stored weight of the base's norm (gain - 1).
 
-        Gains on new dimensions are 0 (stored as -1), matrix elements there are 0.
+        Returns:
+            [old], int32.
         """
-        dense = tensor.float()
-        if is_residual_norm(name):
-            out = torch.full((self.new,), -1.0)
-            out[: self.old] = (1.0 + dense) * self.gain - 1.0
-            return out.to(torch.bfloat16)
-        if reads_residual(axes) or name == HEAD:
-            dense = dense * 2.0**self.shift
-        return pad(dense, axes, "hidden", self.new).to(torch.bfloat16)
+        gain = ((1.0 + norm.double()) * self.factor).abs()
+        exponents = torch.log2(gain.clamp_min(2.0**-MOST_SHIFT)).round()
+        return torch.where(gain > 0, exponents, 0.0).clamp_max(MOST_SHIFT).int()
+
+    def norm(self, norm: torch.Tensor, exponents: torch.Tensor | None) -> torch.Tensor:
+        """A residual norm's weight, [old] to fp32 [new]; new dimensions get the gain 0.
+
+        Args:
+            norm: the base's stored weight.
+            exponents: what the matrices behind it take over; None if they take nothing.
+        """
+        gain = (1.0 + norm.double()) * self.factor
+        if exponents is not None:
+            gain = torch.ldexp(gain, -exponents)
+        out = torch.full((self.new,), -1.0)
+        out[: self.old] = (gain - 1.0).float()
+        return out
+
+    def behind_norm(self, name: str, matrix: torch.Tensor, exponents: torch.Tensor) -> torch.Tensor:
+        """A matrix [rows, old] that reads a norm, its columns times 2**exponents, exactly.
+
+        Raises:
+            MergeError: the dtype does not hold a product.
+        """
+        shifts = torch.ldexp(torch.ones(self.old), exponents).to(matrix.dtype)
+        out = matrix * shifts
+        if not torch.equal(out / shifts, matrix):
+            raise MergeError(
+                f"{name} has elements too small or too large to be scaled in {matrix.dtype}"
+            )
+        return out
 
 
 def pad(tensor: torch.Tensor, axes: Axes, axis: str, size: int) -> torch.Tensor:

@@ -16,6 +16,9 @@ from qgpu_merge.merge_plan import TensorTask
 
 CHECKPOINT_FOLDER = FolderKind("checkpoint", "config.json")
 
+STORED_NAMES = {torch.bfloat16: "BF16", torch.float32: "F32", torch.float16: "F16"}
+"""Names of dtypes in a safetensors header."""
+
 SHARD_BYTES = 2**31
 """A shard is closed before it grows beyond this, as transformers does with its larger shards."""
 
@@ -34,9 +37,10 @@ def write_tensors(
     shard_bytes: int = SHARD_BYTES,
     progress: Progress | None = None,
 ) -> None:
-    """Writes all tensors as bf16 safetensors shards and their index.
+    """Writes all tensors as safetensors shards and their index.
 
-    One tensor at a time is in memory. `progress` is called with the bytes of each tensor written.
+    One piece of a tensor at a time is in memory. `progress` is called with the bytes of each piece
+    written.
     """
     shards = _cut(tasks, shard_bytes)
     weight_map: dict[str, str] = {}
@@ -47,24 +51,20 @@ def write_tensors(
         weight_map |= {task.name: name for task in shard}
         _write_shard(folder / name, shard, progress)
     if len(shards) > 1:
-        total = sum(_bytes(task) for task in tasks)
+        total = sum(task.bytes for task in tasks)
         index = {"metadata": {"total_size": total}, "weight_map": weight_map}
         write_json(folder / "model.safetensors.index.json", index)
-
-
-def _bytes(task: TensorTask) -> int:
-    return 2 * torch.Size(task.shape).numel()
 
 
 def _cut(tasks: Sequence[TensorTask], shard_bytes: int) -> list[list[TensorTask]]:
     shards: list[list[TensorTask]] = [[]]
     size = 0
     for task in tasks:
-        if shards[-1] and size + _bytes(task) > shard_bytes:
+        if shards[-1] and size + task.bytes > shard_bytes:
             shards.append([])
             size = 0
         shards[-1].append(task)
-        size += _bytes(task)
+        size += task.bytes
     return shards
 
 
@@ -73,9 +73,9 @@ def _write_shard(path: Path, tasks: Sequence[TensorTask], progress: Progress | N
     header: dict[str, Any] = {"__metadata__": {"format": "pt"}}
     offset = 0
     for task in tasks:
-        end = offset + _bytes(task)
+        end = offset + task.bytes
         header[task.name] = {
-            "dtype": "BF16",
+            "dtype": STORED_NAMES[task.dtype],
             "shape": list(task.shape),
             "data_offsets": [offset, end],
         }
@@ -85,14 +85,16 @@ def _write_shard(path: Path, tasks: Sequence[TensorTask], progress: Progress | N
     with path.open("wb") as file:
         file.write(struct.pack("<Q", len(text)) + text)
         for task in tasks:
-            tensor = task.make()
-            if tuple(tensor.shape) != task.shape or tensor.dtype != torch.bfloat16:
-                raise AssertionError(
-                    f"{task.name}: made {tensor.dtype} {tuple(tensor.shape)}, "
-                    f"planned bfloat16 {task.shape}"
-                )
-            file.write(tensor.contiguous().view(torch.uint8).numpy().data)
-            if progress is not None:
-                progress(_bytes(task))
+            written = 0
+            for piece in task.pieces():
+                if piece.dtype != task.dtype or piece.shape[1:] != task.shape[1:]:
+                    raise AssertionError(f"{task.name}: made {piece.dtype} {tuple(piece.shape)}")
+                data = piece.contiguous().view(torch.uint8).numpy().data
+                file.write(data)
+                written += data.nbytes
+                if progress is not None:
+                    progress(data.nbytes)
+            if written != task.bytes:
+                raise AssertionError(f"{task.name}: made {written} bytes, planned {task.bytes}")
         file.flush()
         os.fsync(file.fileno())

@@ -16,7 +16,7 @@ from qgpu_isa.vocabulary import vocabulary
 
 from qgpu_run.errors import ModelError
 
-QGPU_FORMAT = 1
+QGPU_FORMAT = 2
 
 
 @dataclass(frozen=True)
@@ -96,9 +96,10 @@ def read_manifest(path: Path) -> ModelManifest:
     except (KeyError, TypeError, ValueError, ConfigError) as error:
         raise ModelError(f"{path}: the qgpu section of config.json is wrong: {error}") from None
     wanted = manifest.token_offset + vocabulary(machine).size
-    if config.get("vocab_size") != wanted:
+    found = (config.get("text_config") or config).get("vocab_size")
+    if found != wanted:
         raise ModelError(
-            f"{path} has {config.get('vocab_size')} tokens, machine '{machine.name}' of this "
+            f"{path} has {found} tokens, machine '{machine.name}' of this "
             f"version needs {wanted}: it was built by another version; build it again"
         )
     return manifest
