@@ -44,9 +44,11 @@ class Weights(NamedTuple):
         heads: [heads, 11] number of each head that is read; where its rows of query, key and value
             begin and end in QKV, where its rows of Z do; the place and the rows of its state.
         token_start, token_column, token_value: embedding rows of the GPU tokens.
-        final_gain: [code] 1 + weight of the last norm, on the dimensions that logits read.
-        code: [code] those dimensions.
-        logits: [code, tokens] the output head on them, as the bit patterns of bf16.
+        final_gain: [code + shifts] 1 + weight of the last norm, on the dimensions that logits read.
+        code: [code + shifts] those dimensions: first the ones that tell GPU tokens apart.
+        logits: [code, tokens] the output head on these, as the bit patterns of bf16.
+        shifts: [shifts, 2] what all GPU tokens' and all text tokens' logits read of the others.
+        text_limit: what text tokens' shift must stay below, for none of them ever to win.
         signs: [tokens] which of a token's logit weights are 1, bit d for dimension d of `code`, if
             all are 1 or -1; else empty.
         sizes: hidden, key rows a head, value columns a head, numbers of a stream's state.
@@ -75,6 +77,8 @@ class Weights(NamedTuple):
     final_gain: Array
     code: Array
     logits: Array
+    shifts: Array
+    text_limit: Array
     signs: Array
     sizes: Array
     epsilon: Array

@@ -26,6 +26,7 @@ from qgpu_run.engines.sparse.arrays import (
 )
 from qgpu_run.engines.sparse.cached_weights import cached_weights
 from qgpu_run.engines.sparse.kernel import best_two, forward
+from qgpu_run.errors import ModelError
 from qgpu_run.load_model import ModelManifest, read_manifest
 
 BF16_STEPS = 128.0
@@ -100,12 +101,18 @@ class SparseEngine:
         return codes
 
     def _predict(self, code: Array) -> Prediction:
-        token, top, second = best_two(self._weights, code)
-        # Text tokens' logits are 0, and the first of them stands in front of all GPU tokens.
-        if top <= 0:
-            return Prediction(-1, 0.0)
-        step = 2.0 ** np.floor(np.log2(top)) / BF16_STEPS
-        return Prediction(int(token), float((top - max(second, np.float32(0))) / step))
+        """The winner among GPU tokens, once it is sure that no text token is above it.
+
+        Raises:
+            ModelError: a text token could win, or one number drowns what tells GPU tokens apart.
+        """
+        w, bits = self._weights, len(self._weights.logits)
+        gpu, text = code[bits:] @ w.shifts
+        if gpu != 0 or not text <= w.text_limit[0]:
+            raise ModelError("the marks of GPU tokens are not set: text tokens could win")
+        token, top, second = best_two(w, code[:bits])
+        step = 2.0 ** np.floor(np.log2(abs(top))) / BF16_STEPS
+        return Prediction(int(token), float((top - second) / step))
 
     def read_memory(self, row: int = 0) -> list[int]:
         """The words of a stream's memory, out of the recurrent states that hold them."""

@@ -64,11 +64,12 @@ class Layer:
 
 @dataclass(frozen=True)
 class HeadShape:
-    """Heads of a layer, and key rows and value columns of each."""
+    """Key heads of a layer, key rows and value columns of a head, value heads to a key head."""
 
     heads: int
     rows: int
     columns: int
+    values_per_key: int = 1
 
 
 def pack_layers(layers: list[Layer], shape: HeadShape) -> tuple[dict[str, Array], int]:
@@ -107,7 +108,7 @@ class _Packer:
         """Appends a layer."""
         shape, parts = self.shape, list(layer.matrices)
         read = np.unique(parts[OUT].columns // shape.columns)
-        parts[QKV] = parts[QKV].take(np.isin(self._head_of(parts[QKV].rows), read))
+        parts[QKV] = parts[QKV].take(self._is_read(parts[QKV].rows, read))
         # A column of a state that no value row writes stays 0, and so does what is gated with it.
         first_value = 2 * shape.heads * shape.rows
         written = parts[QKV].rows - first_value
@@ -126,12 +127,14 @@ class _Packer:
             self._add_matrix(kind, parts[kind], rows[kind], read)
             self._add_row_facts(kind, rows[kind], layer, numbers, slots.get(kind))
 
-    def _head_of(self, rows: Array) -> Array:
-        """The head of each row of QKV: queries of all heads, then keys, then values."""
+    def _is_read(self, rows: Array, read: Array) -> Array:
+        """Which rows of QKV (queries of all key heads, keys, then values) the heads `read` need."""
         shape = self.shape
         keys = shape.heads * shape.rows
-        of_key = rows % keys // shape.rows
-        return np.where(rows < 2 * keys, of_key, (rows - 2 * keys) // shape.columns)
+        of_key = np.isin(rows % keys // shape.rows, read // shape.values_per_key)
+        of_value = np.isin((rows - 2 * keys) // shape.columns, read)
+        needed: Array = np.where(rows < 2 * keys, of_key, of_value)
+        return needed
 
     def _number_of(self, rows: Array) -> Array:
         """The row or column of a head's state that each row of QKV belongs to."""
@@ -146,8 +149,9 @@ class _Packer:
         slots = np.zeros(len(qkv), dtype=np.int64)
         z_slots = np.zeros(len(z), dtype=np.int64)
         for head in read.tolist():
-            query = _between(qkv, head * shape.rows, shape.rows)
-            key = _between(qkv, keys + head * shape.rows, shape.rows)
+            first_row = head // shape.values_per_key * shape.rows
+            query = _between(qkv, first_row, shape.rows)
+            key = _between(qkv, keys + first_row, shape.rows)
             value = _between(qkv, 2 * keys + head * shape.columns, shape.columns)
             gates = _between(z, head * shape.columns, shape.columns)
             state_rows = np.union1d(numbers[query], numbers[key])

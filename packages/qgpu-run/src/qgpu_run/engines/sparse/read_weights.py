@@ -2,18 +2,26 @@
 
 Nothing is assumed about what the circuit or the merge wrote: that the rest cannot matter is
 computed from the weights, and a checkpoint for which it does not hold is refused.
+
+- *Logits of GPU tokens* read a few dimensions. The last layer that writes one of them is the last
+  that matters; the layers behind it (the base's) can only change the RMS that divides all logits.
+- *Dimensions* that are 0 on every GPU token, since neither their embeddings nor a layer that
+  matters writes them, take what reads them along.
+- *Text tokens* cannot win on a GPU token: all of them read one dimension that holds a number so far
+  below 0 that nothing else can make up for it (`text_limit`), unless the base's layers made the RMS
+  a thousand times what it is.
 """
 
 from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from qgpu_run.engines.sparse.arrays import Array, Weights
+from qgpu_run.engines.sparse.checkpoint_reader import CheckpointReader
 from qgpu_run.engines.sparse.pack_layers import HeadShape, Layer, Rows, pack_layers
 from qgpu_run.errors import ModelError
 from qgpu_run.load_model import ModelManifest
@@ -30,81 +38,16 @@ LAYER_MATRICES = (
 )
 """In the order of `arrays.QKV` to `arrays.DOWN`."""
 
-READERS = ("q_proj", "k_proj", "v_proj", "in_proj_qkv", "in_proj_z", "in_proj_b", "in_proj_a")
-"""Projections that read the residual stream, beside those of the MLP."""
+DECAY = "linear_attn.in_proj_a"
 
-WRITERS = ("out_proj", "o_proj", "down_proj")
-"""Projections that write it."""
+WRITERS = ("linear_attn.out_proj", "self_attn.o_proj", "mlp.down_proj")
+"""Matrices that write the residual stream."""
+
+RMS_ROOM = 2.0**10
+"""How many times larger the base's layers may make the RMS of a GPU token."""
 
 Progress = Callable[[int, int], None]
 """(layers read, layers in all)."""
-
-
-class CheckpointReader:
-    """The tensors of a folder of safetensors, as float32 or by their entries."""
-
-    def __init__(self, folder: Path) -> None:
-        index = folder / "model.safetensors.index.json"
-        single = folder / "model.safetensors"
-        self._headers: dict[str, tuple[Path, int, dict[str, Any]]] = {}
-        try:
-            if index.exists():
-                names = set(json.loads(index.read_text())["weight_map"].values())
-                files = [folder / name for name in sorted(names)]
-            else:
-                files = [single]
-            for file in files:
-                self._read_header(file)
-        except (OSError, ValueError, KeyError) as error:
-            raise ModelError(f"{folder} cannot be read: {error}") from None
-        self.folder = folder
-
-    def _read_header(self, file: Path) -> None:
-        with file.open("rb") as stream:
-            size = int.from_bytes(stream.read(8), "little")
-            header = json.loads(stream.read(size))
-        for name, entry in header.items():
-            if name != "__metadata__":
-                self._headers[name] = (file, 8 + size, entry)
-
-    def __contains__(self, name: str) -> bool:
-        return name in self._headers
-
-    def _bits(self, name: str) -> Array:
-        """The tensor's bf16 bit patterns, mapped from disk."""
-        if name not in self._headers:
-            raise ModelError(f"{self.folder} has no tensor {name}")
-        file, base, entry = self._headers[name]
-        if entry["dtype"] != "BF16":
-            raise ModelError(f"{file}: {name} is {entry['dtype']}; the sparse engine reads BF16")
-        shape = tuple(entry["shape"])
-        begin, end = entry["data_offsets"]
-        if file.stat().st_size < base + end:
-            raise ModelError(f"{file} is truncated")
-        return np.memmap(file, np.uint16, "r", base + begin, shape)
-
-    def dense(self, name: str) -> Array:
-        """All of a tensor, float32."""
-        return _to_float(np.asarray(self._bits(name)))
-
-    def entries(self, name: str, first_row: int = 0) -> Rows:
-        """The entries of a matrix from a row on."""
-        bits = self._bits(name)[first_row:]
-        flat = np.ascontiguousarray(bits).reshape(-1)
-        # Whole words first: most are zero.
-        words = flat[: len(flat) // 4 * 4].view(np.uint64)
-        near = np.flatnonzero(words)
-        at = (near[:, None] * 4 + np.arange(4)).reshape(-1)
-        rest = np.arange(len(words) * 4, len(flat))
-        at = np.concatenate([at, rest])
-        at = at[flat[at] & 0x7FFF != 0]
-        rows, columns = np.divmod(at, bits.shape[1])
-        return Rows(rows, columns, _to_float(flat[at]))
-
-
-def _to_float(bits: Array) -> Array:
-    result: Array = (bits.astype(np.uint32) << 16).view(np.float32)
-    return result
 
 
 def read_weights(manifest: ModelManifest, progress: Progress | None = None) -> Weights:
@@ -123,59 +66,131 @@ def read_weights(manifest: ModelManifest, progress: Progress | None = None) -> W
 class _Reading:
     def __init__(self, manifest: ModelManifest, config: dict[str, Any], progress: Progress) -> None:
         self.file = CheckpointReader(manifest.path)
-        self.config, self.progress = config, progress
+        self.config, self.progress = config.get("text_config") or config, progress
         self.offset = manifest.token_offset
         self.path = manifest.path
-        self.types: list[str] = config["layer_types"]
-        self.hidden = int(config["hidden_size"])
-        self.heads = int(config["linear_num_key_heads"])
-        if config["linear_num_value_heads"] != self.heads:
-            raise ModelError(f"{self.path}: the sparse engine needs as many value as key heads")
+        self.prefix = self.file.prefix
+        self.embedding_name = f"{self.prefix}embed_tokens.weight"
+        tied = self.config.get("tie_word_embeddings") or config.get("tie_word_embeddings")
+        self.head_name = self.embedding_name if tied else "lm_head.weight"
+        self.types: list[str] = self.config["layer_types"]
+        self.hidden = int(self.config["hidden_size"])
 
     def read(self) -> Weights:
-        embedding = self.file.entries("model.embed_tokens.weight", self.offset)
-        layers = [self._matrices(i) for i in range(len(self.types))]
-        acting = self._acting_layers(embedding, layers)
-        code, logits = self._logits()
-        rows, columns = (int(self.config[f"linear_{k}_head_dim"]) for k in ("key", "value"))
-        shape = HeadShape(self.heads, rows, columns)
+        gain = 1 + self.file.dense(f"{self.prefix}norm.weight")
+        self.passed = gain != 0
+        head = self.file.entries(self.head_name, self.offset)
+        head = head.take(gain[head.columns] != 0)
+        alike, largest = self.file.columns(self.head_name, self.offset)
+        code, logits, shifting = self._logits(head, alike)
+        acting = self._acting_layers(np.concatenate([code, shifting]))
+        layers = [self._matrices(i) for i in range(acting)]
+        embedding = self.file.entries(self.embedding_name, self.offset)
+        self.live = self._live_dimensions(embedding, layers)
+        rows, columns, keys, values = (
+            int(self.config[f"linear_{k}"])
+            for k in ("key_head_dim", "value_head_dim", "num_key_heads", "num_value_heads")
+        )
+        shape = HeadShape(keys, rows, columns, values // keys)
         kept = [self._layer(index, layers[index]) for index in range(acting)]
         packed, numbers = pack_layers(kept, shape)
         tokens = logits.shape[1]
+        shifts, text_limit = self._text_shifts(gain, code, shifting, head, largest)
+        read = np.concatenate([code, shifting])
         return Weights(
             **packed,
             gains=self._gains(acting),
             token_start=np.searchsorted(embedding.rows, np.arange(tokens + 1)),
             token_column=embedding.columns,
             token_value=embedding.values,
-            final_gain=1 + self.file.dense("model.norm.weight")[code],
-            code=code,
+            final_gain=gain[read],
+            code=read,
             logits=logits,
+            shifts=shifts,
+            text_limit=np.array([text_limit], dtype=np.float32),
             signs=_signs(logits),
             sizes=np.array([self.hidden, rows, columns, numbers]),
             epsilon=np.array([self.config["rms_norm_eps"]], dtype=np.float32),
         )
 
+    def _name(self, layer: int, kind: str) -> str:
+        return f"{self.prefix}layers.{layer}.{kind}.weight"
+
+    def _logits(self, head: Rows, alike: Array) -> tuple[Array, Array, Array]:
+        """What logits of GPU tokens read.
+
+        Args:
+            head: their rows of the output head.
+            alike: dimensions that all text tokens' logits read alike.
+
+        Returns:
+            the dimensions that tell GPU tokens apart; the output head on them, transposed, as bit
+            patterns; dimensions that all GPU tokens read alike and all text tokens too.
+        """
+        tokens = int(self.config["vocab_size"]) - self.offset
+        dense = np.zeros((self.hidden, tokens), dtype=np.uint16)
+        dense[head.columns, head.rows] = head.values.view(np.uint32) >> 16
+        differs = (dense != dense[:, :1]).any(axis=1)
+        text = self.file.dense(self.head_name, 0, 1)[0]
+        read = (dense[:, 0] & 0x7FFF != 0) | (text != 0)
+        if ((dense[:, 0] & 0x7FFF != 0) & ~differs & ~alike).any():
+            raise ModelError(f"{self.path}: logits of GPU tokens read what text tokens' do too")
+        code = np.flatnonzero(differs)
+        if not (alike & (text == 0))[code].all():
+            raise ModelError(f"{self.path}: logits of text tokens read the code of GPU tokens")
+        return code, dense[code], np.flatnonzero(alike & read & ~differs & self.passed)
+
+    def _acting_layers(self, read: Array) -> int:
+        """How many layers, from the first, there are up to the last that writes one of `read`."""
+        acting = 0
+        for index in range(len(self.types)):
+            names = [self._name(index, kind) for kind in WRITERS]
+            if any(self.file.has_rows(name, read) for name in names if name in self.file):
+                acting = index + 1
+        for index, kind in enumerate(self.types[:acting]):
+            if kind != LINEAR:
+                raise ModelError(
+                    f"{self.path}: layer {index} is {kind} and stands among the GPU's layers"
+                )
+        return acting
+
     def _matrices(self, layer: int) -> dict[str, Rows]:
         """The matrices of a layer that read or write the residual stream."""
         self.progress(layer + 1, len(self.types))
-        prefix = f"model.layers.{layer}."
-        kinds = [f"linear_attn.{n}" for n in (*READERS, "out_proj")]
-        kinds += [f"self_attn.{n}" for n in (*READERS, "o_proj")]
-        kinds += [f"mlp.{n}_proj" for n in ("gate", "up", "down")]
-        found = {k: f"{prefix}{k}.weight" for k in kinds if f"{prefix}{k}.weight" in self.file}
-        biases = [f"{prefix}{k}.bias" for k in kinds if f"{prefix}{k}.bias" in self.file]
+        biases = [f"{self.prefix}layers.{layer}.{kind}.bias" for kind in LAYER_MATRICES]
+        biases = [name for name in biases if name in self.file]
         if biases:
             raise ModelError(f"{self.path} has {biases[0]}; the sparse engine knows no biases")
-        return {kind: self.file.entries(name) for kind, name in found.items()}
+        found = {kind: self.file.entries(self._name(layer, kind)) for kind in LAYER_MATRICES}
+        self._check_no_decay(layer)
+        return found
+
+    def _check_no_decay(self, layer: int) -> None:
+        """The state keeps everything: exp(-exp(A_log) * softplus(dt_bias)) is 1 in fp32."""
+        prefix = f"{self.prefix}layers.{layer}.linear_attn."
+        rate = np.exp(self.file.dense(prefix + "A_log"), dtype=np.float32)
+        step = np.log1p(np.exp(self.file.dense(prefix + "dt_bias"), dtype=np.float32))
+        decay = np.exp(-rate * step, dtype=np.float32)
+        if len(self.file.entries(self._name(layer, DECAY)).rows) or (decay != 1).any():
+            raise ModelError(f"{self.path}: the state of layer {layer} decays")
+
+    def _live_dimensions(self, embedding: Rows, layers: list[dict[str, Rows]]) -> Array:
+        """Which dimensions can be other than 0 on a GPU token where layers that matter read."""
+        live = np.zeros(self.hidden, dtype=bool)
+        live[embedding.columns] = True
+        for matrices in layers:
+            for kind in WRITERS:
+                if kind in matrices:
+                    live[matrices[kind].rows] = True
+        return live
 
     def _layer(self, index: int, matrices: dict[str, Rows]) -> Layer:
         """A layer on the dimensions that can be other than 0 on a GPU token."""
         kept = []
         for kind in LAYER_MATRICES:
             part = matrices[kind]
-            kept.append(part if kind.endswith(WRITERS) else part.take(self.live[part.columns]))
-        prefix = f"model.layers.{index}.linear_attn."
+            kept.append(part if kind in WRITERS else part.take(self.live[part.columns]))
+        prefix = f"{self.prefix}layers.{index}.linear_attn."
         taps = self.file.dense(prefix + "conv1d.weight").reshape(-1, 4)
         return Layer(tuple(kept), taps, self.file.dense(prefix + "norm.weight"))
 
@@ -183,61 +198,28 @@ class _Reading:
         names = ("input_layernorm", "post_attention_layernorm")
         return np.stack(
             [
-                1 + self.file.dense(f"model.layers.{index}.{name}.weight")
+                1 + self.file.dense(f"{self.prefix}layers.{index}.{name}.weight")
                 for index in range(layers)
                 for name in names
             ]
         )
 
-    def _acting_layers(self, embedding: Rows, layers: list[dict[str, Rows]]) -> int:
-        """How many layers, from the first, can change anything on a GPU token.
+    def _text_shifts(
+        self, gain: Array, code: Array, shifting: Array, head: Rows, largest: Array
+    ) -> tuple[Array, float]:
+        """What shifts GPU and text tokens' logits alike, and the limit of text's shift.
 
-        A layer does nothing if it reads only dimensions that are 0: its projections are 0, so its
-        attention averages zeros, its DeltaNet reads zeros, and its neurons are silu(0) * 0.
+        A text token's logit is its shift and the sum of weight * gain * x / rms over the other
+        dimensions, where |x| / rms is at most sqrt(hidden).
         """
-        live = np.zeros(self.hidden, dtype=bool)
-        live[embedding.columns] = True
-        acting = 0
-        for index, matrices in enumerate(layers):
-            reads = [r for kind, r in matrices.items() if not kind.endswith(WRITERS)]
-            if any(live[r.columns].any() for r in reads):
-                acting = index + 1
-                for kind, r in matrices.items():
-                    if kind.endswith(WRITERS):
-                        live[r.rows] = True
-        for index, kind in enumerate(self.types[:acting]):
-            if kind != LINEAR:
-                raise ModelError(f"{self.path}: layer {index} is {kind} and acts on GPU tokens")
-        for index in range(acting):
-            self._check_no_decay(index, layers[index])
-        self.live = live
-        return acting
-
-    def _check_no_decay(self, layer: int, matrices: dict[str, Rows]) -> None:
-        """The state keeps everything: exp(-exp(A_log) * softplus(dt_bias)) is 1 in fp32."""
-        prefix = f"model.layers.{layer}.linear_attn."
-        rate = np.exp(self.file.dense(prefix + "A_log"), dtype=np.float32)
-        step = np.log1p(np.exp(self.file.dense(prefix + "dt_bias"), dtype=np.float32))
-        decay = np.exp(-rate * step, dtype=np.float32)
-        if len(matrices["linear_attn.in_proj_a"].rows) or (decay != 1).any():
-            raise ModelError(f"{self.path}: the state of layer {layer} decays")
-
-    def _logits(self) -> tuple[Array, Array]:
-        """Dimensions that logits of GPU tokens read, and the output head on them, transposed.
-
-        Text tokens' logits must be 0 on a GPU token: they may only read dimensions that are.
-        """
-        head = self.file.entries("lm_head.weight")
-        text = head.rows < self.offset
-        if self.live[head.columns[text]].any():
-            raise ModelError(f"{self.path}: logits of text tokens read dimensions of the circuit")
-        read = ~text & self.live[head.columns]
-        code = np.unique(head.columns[read])
-        logits = np.zeros((len(code), int(self.config["vocab_size"]) - self.offset), np.uint16)
-        logits[np.searchsorted(code, head.columns[read]), head.rows[read] - self.offset] = (
-            head.values[read].view(np.uint32) >> 16
-        )
-        return code, logits
+        gpu = np.zeros(self.hidden, dtype=np.float32)
+        first = head.rows == 0
+        gpu[head.columns[first]] = head.values[first]
+        text = self.file.dense(self.head_name, 0, 1)[0]
+        others = np.abs(gain)
+        others[code] = others[shifting] = 0.0
+        most = float((largest * others).sum()) * self.hidden**0.5
+        return np.stack([gpu[shifting], text[shifting]], axis=1), -RMS_ROOM * (most + self.hidden)
 
 
 BF16_ONE, BF16_MINUS_ONE = 0x3F80, 0xBF80
