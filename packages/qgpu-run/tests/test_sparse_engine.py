@@ -15,9 +15,10 @@ from qgpu_isa.machine_config import NANO
 from qgpu_isa.random_programs import random_launch
 from qgpu_isa.vocabulary import vocabulary
 from qgpu_run.check import check_launch
+from qgpu_run.engines.sparse.checkpoint_reader import CheckpointReader
 from qgpu_run.engines.sparse.engine import SparseEngine, load_sparse_engine
 from qgpu_run.engines.sparse.kernel import _largest_two, best_two
-from qgpu_run.engines.sparse.read_weights import CheckpointReader, _signs, read_weights
+from qgpu_run.engines.sparse.read_weights import _signs, read_weights
 from qgpu_run.engines.transformers_engine import TransformersEngine
 from qgpu_run.errors import ModelError
 from qgpu_run.launch import setup_tokens
@@ -123,7 +124,7 @@ def edited(model: Path, folder: Path, name: str, row: int, column: int, bits: in
 
 ONE = 0x3F80
 FOREIGN = [
-    ("lm_head.weight", 0, -1, "logits of text tokens read dimensions of the circuit"),
+    ("model.embed_tokens.weight", 0, -1, "logits of text tokens read the code of GPU tokens"),
     ("model.layers.3.linear_attn.dt_bias", 0, 0, None),
     ("model.layers.3.linear_attn.A_log", 0, 0, "the state of layer 3 decays"),
     ("model.layers.3.linear_attn.in_proj_a.weight", 0, -1, "the state of layer 3 decays"),
@@ -150,15 +151,32 @@ def test_what_cannot_be_left_out_is_refused(
         read_weights(read_manifest(copy))
 
 
-def test_a_base_layer_that_reads_the_circuit_is_refused(
+def test_a_base_layer_that_writes_the_code_is_refused(
     nano_model: Path, sparse: SparseEngine, tmp_path: Path
 ) -> None:
     config = json.loads((nano_model / "config.json").read_text())
     last = config["num_hidden_layers"] - 1
-    name = f"model.layers.{last}.self_attn.v_proj.weight"
-    copy = edited(nano_model, tmp_path, name, 0, int(sparse._weights.code[0]), ONE)
-    with pytest.raises(ModelError, match=f"layer {last} is full_attention and acts on GPU tokens"):
+    name = f"model.layers.{last}.self_attn.o_proj.weight"
+    copy = edited(nano_model, tmp_path, name, int(sparse._weights.code[0]), 0, ONE)
+    message = f"layer {last} is full_attention and stands among"
+    with pytest.raises(ModelError, match=message):
         read_weights(read_manifest(copy))
+
+
+@pytest.mark.parametrize("mark", ["text_head", "gpu_head"])
+def test_text_tokens_without_their_marks_could_win(
+    nano_model: Path, tmp_path: Path, mark: str
+) -> None:
+    section = json.loads((nano_model / "config.json").read_text())["qgpu"]
+    layer = section["circuit_layers"] - 1
+    name = f"model.layers.{layer}.mlp.down_proj.weight"
+    down = CheckpointReader(nano_model).dense(name)
+    place = section["marks"][mark]
+    (neuron,) = np.flatnonzero(down[place])
+    copy = edited(nano_model, tmp_path, name, place, int(neuron), 0)
+    engine = SparseEngine(read_manifest(copy), read_weights(read_manifest(copy)))
+    with pytest.raises(ModelError, match="text tokens could win"):
+        engine.feed([0])
 
 
 def test_a_truncated_checkpoint_is_refused(nano_model: Path, tmp_path: Path) -> None:
