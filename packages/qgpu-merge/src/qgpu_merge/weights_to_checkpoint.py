@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import hashlib
 import shutil
 from collections.abc import Callable
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
+from qgpu_isa.file_hashes import FolderHashes, hash_file
 from qgpu_isa.new_folder import new_folder
 
 from qgpu_merge.errors import MergeError
@@ -29,15 +29,6 @@ COPIED_FILES = (
 """Files of the base that the merged checkpoint keeps as they are."""
 
 PACKAGES = ("qgpu-isa", "qgpu-circuit", "qgpu-merge", "transformers", "torch")
-
-
-def file_hash(path: Path) -> str:
-    """SHA-256 of a file, in hexadecimal."""
-    digest = hashlib.sha256()
-    with path.open("rb") as file:
-        while piece := file.read(1 << 20):
-            digest.update(piece)
-    return digest.hexdigest()
 
 
 def package_versions() -> dict[str, str]:
@@ -66,7 +57,7 @@ def plan_from_folders(circuit_folder: Path, base_folder: Path) -> MergePlan:
         "base_vocab_size": base.shape.axes["vocab"],
         "base_tied_embeddings": base.tied,
         "base_rms_norm_eps": base.config["rms_norm_eps"],
-        "inputs": {path.name: file_hash(path) for path in inputs},
+        "inputs": {path.name: hash_file(path).sha256 for path in inputs},
     }
     return plan_merge(circuit, base, provenance)
 
@@ -107,4 +98,5 @@ def build_checkpoint(
             if (base_folder / name).is_file():
                 shutil.copyfile(base_folder / name, folder / name)
         write_json(folder / "config.json", plan.config)
+        FolderHashes(folder).write_manifest()
     return plan
