@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 from qgpu_isa.errors import OutputError
+from qgpu_isa.file_hashes import FolderHashes
 from qgpu_merge import write_checkpoint
 from qgpu_merge.cli import main
 from qgpu_merge.weights_to_checkpoint import build_checkpoint
@@ -152,9 +153,9 @@ def test_a_failure_half_way_leaves_nothing(
     before = (out / "model.safetensors").read_bytes()
     calls = []
 
-    def failing(path: Path, tasks: object, progress: object) -> None:
-        calls.append(path)
-        path.write_bytes(b"half")
+    def failing(hashes: FolderHashes, name: str, tasks: object, progress: object) -> None:
+        calls.append(name)
+        (hashes.folder / name).write_bytes(b"half")
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(write_checkpoint, "_write_shard", failing)

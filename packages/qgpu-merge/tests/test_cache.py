@@ -17,8 +17,8 @@ BUILD = [sys.executable, "-m", "qgpu_merge.cli", "build", "--profile", "nano"]
 SLOW_BUILD = """
 import time
 from qgpu_merge import write_checkpoint
-def write(path, tasks, progress):
-    path.write_bytes(b"half")
+def write(hashes, name, tasks, progress):
+    (hashes.folder / name).write_bytes(b"half")
     print("writing", flush=True)
     time.sleep(600)
 write_checkpoint._write_shard = write

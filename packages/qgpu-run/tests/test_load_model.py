@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import dataclasses
 import json
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
+from qgpu_isa.file_hashes import FolderHashes
 from qgpu_isa.machine_config import NANO
 from qgpu_isa.vocabulary import vocabulary
+from qgpu_run.engines.sparse.engine import load_sparse_engine
 from qgpu_run.errors import ModelError
 from qgpu_run.load_model import ensure_model, load_model, read_manifest
 
@@ -68,15 +71,42 @@ def test_no_checkpoint_at_all(tmp_path: Path) -> None:
         read_manifest(tmp_path / "nowhere")
 
 
-def test_missing_weights(tmp_path: Path) -> None:
-    with pytest.raises(ModelError, match="damaged or incomplete"):
-        load_model(write(tmp_path, config()))
+def written(folder: Path, weights: bytes) -> Path:
+    """A checkpoint folder with a list of its files, whatever they hold."""
+    write(folder, config())
+    (folder / "model.safetensors").write_bytes(weights)
+    FolderHashes(folder).write_manifest()
+    return folder
 
 
-def test_truncated_weights(tmp_path: Path) -> None:
-    (tmp_path / "model.safetensors").write_bytes(b"\x10\0\0\0\0\0\0\0{")
-    with pytest.raises(ModelError, match="damaged or incomplete"):
-        load_model(write(tmp_path, config()))
+LOADERS = (load_model, load_sparse_engine)
+
+
+@pytest.mark.parametrize("load", LOADERS)
+def test_missing_weights(tmp_path: Path, load: Callable[[Path], object]) -> None:
+    (written(tmp_path, b"weights") / "model.safetensors").unlink()
+    with pytest.raises(ModelError, match=r"model\.safetensors is missing"):
+        load(tmp_path)
+
+
+@pytest.mark.parametrize("load", LOADERS)
+def test_damaged_weights(tmp_path: Path, load: Callable[[Path], object]) -> None:
+    (written(tmp_path, b"weights") / "model.safetensors").write_bytes(b"weightz")
+    with pytest.raises(ModelError, match=r"model\.safetensors is damaged"):
+        load(tmp_path)
+
+
+@pytest.mark.parametrize("load", LOADERS)
+def test_a_checkpoint_without_hashes(tmp_path: Path, load: Callable[[Path], object]) -> None:
+    (written(tmp_path, b"weights") / "qgpu-files.json").unlink()
+    with pytest.raises(ModelError, match="build or download"):
+        load(tmp_path)
+
+
+@pytest.mark.parametrize("load", LOADERS)
+def test_weights_that_were_written_wrong(tmp_path: Path, load: Callable[[Path], object]) -> None:
+    with pytest.raises(ModelError, match=r"damaged or incomplete|cannot be read"):
+        load(written(tmp_path, b"\x10\0\0\0\0\0\0\0{"))
 
 
 def test_a_failing_build_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -54,7 +54,7 @@ def main() -> None:
 
 @main.command()
 @click.option("--circuit", type=FOLDER, help="Folder that `qgpu-circuit emit` wrote.")
-@click.option("--base", type=FOLDER, help="Qwen3.5 checkpoint folder.")
+@click.option("--base", metavar="FOLDER|NAME", help="Qwen3.5 checkpoint: a folder or a hub name.")
 @click.option(
     "--profile",
     type=click.Choice([FIT, *PROFILES]),
@@ -67,7 +67,7 @@ def main() -> None:
 @_reports_errors
 def build(
     circuit: Path | None,
-    base: Path | None,
+    base: str | None,
     profile: str | None,
     pad: bool,
     output: Path | None,
@@ -81,6 +81,9 @@ def build(
 
     The cache keeps what other versions of qgpu made for a day after its last use, an hour where
     the disk lacks room. What killed builds left is removed.
+
+    The base is a folder, or a name on the Hugging Face hub such as Qwen/Qwen3.5-2B, with
+    @REVISION if wanted, which is downloaded to the hub's cache.
 
     Missing parents of the output are made. A checkpoint that is there already is replaced only
     with --force, and anything else is never replaced. A link stays: its folder is written.
@@ -100,12 +103,14 @@ def build(
         if find_entry(output) and not force:
             click.echo(output)
             return
+    from qgpu_merge.resolve_base import resolve_base
     from qgpu_merge.weights_to_checkpoint import build_checkpoint
 
+    base_folder = None if base is None else resolve_base(base, _say)
     if circuit is None:
-        wanted = profile or ("default" if base is None else FIT)
-        circuit = ensure_circuit(wanted, _say, base)
-    base = base or ensure_base(circuit, _say)
+        wanted = profile or ("default" if base_folder is None else FIT)
+        circuit = ensure_circuit(wanted, _say, base_folder)
+    base_folder = base_folder or ensure_base(circuit, _say)
     with ExitStack() as stack:
 
         def start(plan: MergePlan) -> Progress:
@@ -121,7 +126,7 @@ def build(
 
         build_checkpoint(
             circuit,
-            base,
+            base_folder,
             output,
             force=force,
             shared=cached,
@@ -132,15 +137,39 @@ def build(
     click.echo(output)
 
 
+def _verify(path: Path) -> dict[str, int]:
+    """Hashes all files of a folder, with progress; how many there are, and their bytes."""
+    from qgpu_isa.verify_files import verify_files
+
+    with ExitStack() as stack:
+
+        def start(size: int) -> Progress:
+            bar = stack.enter_context(
+                click.progressbar(length=size, label="checking", file=sys.stderr)
+            )
+            return bar.update
+
+        listed = verify_files(path, start)
+    return {"files": len(listed), "bytes": sum(entry.size for entry in listed.values())}
+
+
 @main.command()
 @click.argument("path", type=FOLDER)
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+@click.option("--verify", is_flag=True, help="Read all files and compare their hashes.")
 @_reports_errors
-def inspect(path: Path, as_json: bool) -> None:
-    """Show what a checkpoint folder holds."""
+def inspect(path: Path, as_json: bool, verify: bool) -> None:
+    """Show what a checkpoint folder holds.
+
+    With --verify, a merged checkpoint is read in full: the first damaged, missing or swapped file
+    is named. A launch does the same when files changed since the last one.
+    """
     from qgpu_merge.inspect_checkpoint import describe, inspect_checkpoint
 
+    verified = _verify(path) if verify else None
     facts = inspect_checkpoint(path)
+    if verified is not None:
+        facts["verified"] = verified
     click.echo(json.dumps(facts, indent=2) if as_json else describe(facts))
 
 

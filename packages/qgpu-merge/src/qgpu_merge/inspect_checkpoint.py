@@ -47,6 +47,9 @@ def describe(facts: dict[str, Any]) -> str:
         f"  vocabulary    {facts['vocab_size']}",
         f"  size          {facts['bytes'] / 2**20:.1f} MiB",
     ]
+    if "verified" in facts:
+        checked = facts["verified"]
+        lines.append(f"  files         {checked['files']} as written, {checked['bytes']} bytes")
     section = facts["qgpu"]
     if section is None:
         lines.append("  circuit       none")

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import hashlib
 import shutil
 from collections.abc import Callable
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
+from qgpu_isa.file_hashes import FolderHashes, hash_file
 from qgpu_isa.new_folder import new_folder
 
 from qgpu_merge.base_record import OWN_FILES, side_files, write_base_record
@@ -19,15 +19,6 @@ from qgpu_merge.read_circuit import MANIFEST, TENSORS, Circuit
 from qgpu_merge.write_checkpoint import CHECKPOINT_FOLDER, Progress, write_json, write_tensors
 
 PACKAGES = ("qgpu-isa", "qgpu-circuit", "qgpu-merge", "transformers", "torch")
-
-
-def file_hash(path: Path) -> str:
-    """SHA-256 of a file, in hexadecimal."""
-    digest = hashlib.sha256()
-    with path.open("rb") as file:
-        while piece := file.read(1 << 20):
-            digest.update(piece)
-    return digest.hexdigest()
 
 
 def package_versions() -> dict[str, str]:
@@ -58,7 +49,7 @@ def plan_from_folders(
         "base_vocab_size": base.shape.axes["vocab"],
         "base_tied_embeddings": base.tied,
         "base_rms_norm_eps": base.config["rms_norm_eps"],
-        "inputs": {path.name: file_hash(path) for path in inputs},
+        "inputs": {path.name: hash_file(path).sha256 for path in inputs},
     }
     return plan_merge(circuit, base, provenance, may_pad=may_pad)
 
@@ -97,10 +88,13 @@ def build_checkpoint(
         base = Checkpoint(base_folder)
         plan = plan_from_folders(circuit_folder, base, may_pad=may_pad)
         options = {} if shard_bytes is None else {"shard_bytes": shard_bytes}
-        write_tensors(folder, plan.tasks, progress=start(plan) if start else None, **options)
+        hashes = FolderHashes(folder)
+        progress = start(plan) if start else None
+        write_tensors(folder, plan.tasks, progress=progress, hashes=hashes, **options)
         for path in side_files(base):
             if path.name not in OWN_FILES:
                 shutil.copyfile(path, folder / path.name)
         write_base_record(folder, base, plan.dropped)
         write_json(folder / "config.json", plan.config)
+        hashes.write_manifest()
     return plan

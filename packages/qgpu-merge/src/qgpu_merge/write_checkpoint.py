@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import json
-import os
 import struct
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
 import torch
+from qgpu_isa.file_hashes import FolderHashes
 from qgpu_isa.new_folder import FolderKind
 
 from qgpu_merge.merge_plan import TensorTask
@@ -36,12 +36,14 @@ def write_tensors(
     *,
     shard_bytes: int = SHARD_BYTES,
     progress: Progress | None = None,
+    hashes: FolderHashes | None = None,
 ) -> None:
     """Writes all tensors as safetensors shards and their index.
 
     One piece of a tensor at a time is in memory. `progress` is called with the bytes of each piece
-    written.
+    written; `hashes` gathers the shards' hashes.
     """
+    hashes = hashes or FolderHashes(folder)
     shards = _cut(tasks, shard_bytes)
     weight_map: dict[str, str] = {}
     for number, shard in enumerate(shards, start=1):
@@ -49,7 +51,7 @@ def write_tensors(
         if len(shards) > 1:
             name = f"model-{number:05d}-of-{len(shards):05d}.safetensors"
         weight_map |= {task.name: name for task in shard}
-        _write_shard(folder / name, shard, progress)
+        _write_shard(hashes, name, shard, progress)
     if len(shards) > 1:
         total = sum(task.bytes for task in tasks)
         index = {"metadata": {"total_size": total}, "weight_map": weight_map}
@@ -68,7 +70,9 @@ def _cut(tasks: Sequence[TensorTask], shard_bytes: int) -> list[list[TensorTask]
     return shards
 
 
-def _write_shard(path: Path, tasks: Sequence[TensorTask], progress: Progress | None) -> None:
+def _write_shard(
+    hashes: FolderHashes, name: str, tasks: Sequence[TensorTask], progress: Progress | None
+) -> None:
     """One safetensors file: length of the header, JSON header, then the tensors' bytes."""
     header: dict[str, Any] = {"__metadata__": {"format": "pt"}}
     offset = 0
@@ -82,7 +86,7 @@ def _write_shard(path: Path, tasks: Sequence[TensorTask], progress: Progress | N
         offset = end
     text = json.dumps(header, separators=(",", ":")).encode()
     text += b" " * (-len(text) % 8)
-    with path.open("wb") as file:
+    with hashes.create(name) as file:
         file.write(struct.pack("<Q", len(text)) + text)
         for task in tasks:
             written = 0
@@ -96,5 +100,3 @@ def _write_shard(path: Path, tasks: Sequence[TensorTask], progress: Progress | N
                     progress(data.nbytes)
             if written != task.bytes:
                 raise AssertionError(f"{task.name}: made {written} bytes, planned {task.bytes}")
-        file.flush()
-        os.fsync(file.fileno())

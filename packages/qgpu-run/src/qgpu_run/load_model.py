@@ -6,12 +6,16 @@ import json
 import os
 import subprocess
 import sys
+from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import click
 from qgpu_isa.errors import ConfigError
+from qgpu_isa.file_hashes import FilesError, Progress
 from qgpu_isa.machine_config import MachineConfig
+from qgpu_isa.verify_files import verify_once
 from qgpu_isa.vocabulary import vocabulary
 
 from qgpu_run.errors import ModelError
@@ -105,6 +109,30 @@ def read_manifest(path: Path) -> ModelManifest:
     return manifest
 
 
+def verified_manifest(path: Path) -> ModelManifest:
+    """The manifest of a checkpoint folder whose files are those that were written.
+
+    All files are hashed the first time, with progress on a terminal; see `verify_once`.
+
+    Raises:
+        ModelError: the folder is no merged checkpoint, or a file is damaged, missing or swapped.
+    """
+    manifest = read_manifest(path)
+    with ExitStack() as stack:
+
+        def start(size: int) -> Progress:
+            bar = stack.enter_context(
+                click.progressbar(length=size, label="checking", file=sys.stderr)
+            )
+            return bar.update
+
+        try:
+            verify_once(path, start if sys.stderr.isatty() else None)
+        except FilesError as error:
+            raise ModelError(str(error)) from None
+    return manifest
+
+
 def _check_memory(manifest: ModelManifest) -> None:
     config, memory = manifest.config, manifest.memory
     banks, rows = memory["banks"], int(memory["rows_per_head"])
@@ -129,7 +157,7 @@ def load_model(path: Path, *, device: str = "cpu") -> LoadedModel:
     Raises:
         ModelError: it is foreign, incomplete or damaged.
     """
-    manifest = read_manifest(path)
+    manifest = verified_manifest(path)
     let_threads_sleep()
     import torch
     from safetensors import SafetensorError

@@ -27,7 +27,7 @@ from qgpu_run.engines.sparse.arrays import (
 from qgpu_run.engines.sparse.cached_weights import cached_weights
 from qgpu_run.engines.sparse.kernel import best_two, forward
 from qgpu_run.errors import ModelError
-from qgpu_run.load_model import ModelManifest, read_manifest
+from qgpu_run.load_model import ModelManifest, verified_manifest
 
 BF16_STEPS = 128.0
 """bf16 numbers between two powers of two."""
@@ -44,7 +44,7 @@ def load_sparse_engine(
     Raises:
         ModelError: it is foreign or damaged, or parts of it cannot be shown not to matter.
     """
-    manifest = read_manifest(path)
+    manifest = verified_manifest(path)
     return SparseEngine(manifest, cached_weights(manifest), progress=progress)
 
 
