@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
@@ -41,17 +42,20 @@ def plan_from_folders(
         MergeError: the circuit cannot be read, or they do not fit.
     """
     circuit = Circuit(circuit_folder)
-    base_folder = base.folder
-    inputs = [circuit_folder / MANIFEST, circuit_folder / TENSORS, base_folder / "config.json"]
-    inputs += sorted(base_folder.glob("*.safetensors"))
     provenance: dict[str, Any] = {
         "versions": package_versions(),
         "base_vocab_size": base.shape.axes["vocab"],
         "base_tied_embeddings": base.tied,
         "base_rms_norm_eps": base.config["rms_norm_eps"],
-        "inputs": {path.name: hash_file(path).sha256 for path in inputs},
     }
     return plan_merge(circuit, base, provenance, may_pad=may_pad)
+
+
+def input_hashes(circuit_folder: Path, base_folder: Path) -> dict[str, str]:
+    """SHA-256 of the files that decide a merged checkpoint's weights, by name."""
+    inputs = [circuit_folder / MANIFEST, circuit_folder / TENSORS, base_folder / "config.json"]
+    inputs += sorted(base_folder.glob("*.safetensors"))
+    return {path.name: hash_file(path).sha256 for path in inputs}
 
 
 def build_checkpoint(
@@ -84,10 +88,14 @@ def build_checkpoint(
     for source in (circuit_folder, base_folder):
         if output.resolve() == source.resolve():
             raise MergeError(f"the output {output} is also an input")
-    with new_folder(output, CHECKPOINT_FOLDER, force=force, shared=shared) as folder:
+    with (
+        new_folder(output, CHECKPOINT_FOLDER, force=force, shared=shared) as folder,
+        ThreadPoolExecutor(max_workers=1) as background,
+    ):
         base = Checkpoint(base_folder)
         plan = plan_from_folders(circuit_folder, base, may_pad=may_pad)
         options = {} if shard_bytes is None else {"shard_bytes": shard_bytes}
+        inputs = background.submit(input_hashes, circuit_folder, base_folder)
         hashes = FolderHashes(folder)
         progress = start(plan) if start else None
         write_tensors(folder, plan.tasks, progress=progress, hashes=hashes, **options)
@@ -95,6 +103,7 @@ def build_checkpoint(
             if path.name not in OWN_FILES:
                 shutil.copyfile(path, folder / path.name)
         write_base_record(folder, base, plan.dropped)
+        plan.config["qgpu"]["provenance"]["inputs"] = inputs.result()
         write_json(folder / "config.json", plan.config)
         hashes.write_manifest()
     return plan

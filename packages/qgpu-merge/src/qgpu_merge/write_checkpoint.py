@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 import struct
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -70,6 +71,28 @@ def _cut(tasks: Sequence[TensorTask], shard_bytes: int) -> list[list[TensorTask]
     return shards
 
 
+def _pieces(tasks: Sequence[TensorTask]) -> Iterator[torch.Tensor]:
+    """The pieces of tensors one after the other, as bytes, checked against the plan."""
+    for task in tasks:
+        rest = task.bytes
+        for piece in task.pieces():
+            if piece.dtype != task.dtype or piece.shape[1:] != task.shape[1:]:
+                raise AssertionError(f"{task.name}: made {piece.dtype} {tuple(piece.shape)}")
+            rest -= piece.nbytes
+            yield piece.contiguous().view(torch.uint8)
+        if rest:
+            raise AssertionError(f"{task.name}: {rest} bytes of {task.bytes} were not made")
+
+
+def _made_ahead(pieces: Iterator[torch.Tensor]) -> Iterator[torch.Tensor]:
+    """The pieces, each made by a second thread while the one before is in use."""
+    with ThreadPoolExecutor(max_workers=1) as maker:
+        coming = maker.submit(next, pieces, None)
+        while (piece := coming.result()) is not None:
+            coming = maker.submit(next, pieces, None)
+            yield piece
+
+
 def _write_shard(
     hashes: FolderHashes, name: str, tasks: Sequence[TensorTask], progress: Progress | None
 ) -> None:
@@ -88,15 +111,7 @@ def _write_shard(
     text += b" " * (-len(text) % 8)
     with hashes.create(name) as file:
         file.write(struct.pack("<Q", len(text)) + text)
-        for task in tasks:
-            written = 0
-            for piece in task.pieces():
-                if piece.dtype != task.dtype or piece.shape[1:] != task.shape[1:]:
-                    raise AssertionError(f"{task.name}: made {piece.dtype} {tuple(piece.shape)}")
-                data = piece.contiguous().view(torch.uint8).numpy().data
-                file.write(data)
-                written += data.nbytes
-                if progress is not None:
-                    progress(data.nbytes)
-            if written != task.bytes:
-                raise AssertionError(f"{task.name}: made {written} bytes, planned {task.bytes}")
+        for piece in _made_ahead(_pieces(tasks)):
+            file.write(piece.numpy().data)
+            if progress is not None:
+                progress(piece.nbytes)
