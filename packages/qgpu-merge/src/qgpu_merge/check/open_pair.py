@@ -55,7 +55,9 @@ def open_pair(original_folder: Path, merged_folder: Path) -> Pair:
     """
     original, merged = Checkpoint(original_folder), Checkpoint(merged_folder)
     if "qgpu" in original.raw_config:
-        swapped = "" if "qgpu" in merged.raw_config else "; give the two folders the other way round"
+        swapped = (
+            "" if "qgpu" in merged.raw_config else "; give the two folders the other way round"
+        )
         raise CheckError(f"{original_folder} is a merged checkpoint, not an original{swapped}")
     section = merged.raw_config.get("qgpu")
     if not isinstance(section, dict):
