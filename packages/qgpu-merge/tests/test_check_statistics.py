@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from itertools import pairwise
 
 import pytest
 import torch
@@ -22,7 +23,7 @@ def running(
     one, other = RunningSoftmax(TOKENS, CPU), RunningSoftmax(TOKENS, CPU)
     divergence, mass = RunningDivergence(one, other), RunningMass(other)
     edges = sorted({0, *cuts, p.shape[1], q.shape[1]})
-    for start, stop in zip(edges, edges[1:], strict=False):
+    for start, stop in pairwise(edges):
         block = q[:, start:stop]
         added = other.add(block, start)
         if stop <= p.shape[1]:

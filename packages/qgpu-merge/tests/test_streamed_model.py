@@ -52,7 +52,9 @@ def untied_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.mark.parametrize("precision", [FP32, BF16])
-@pytest.mark.parametrize("which", ["base_folder", "untied_folder", "merged_folder", "marked_folder"])
+@pytest.mark.parametrize(
+    "which", ["base_folder", "untied_folder", "merged_folder", "marked_folder"]
+)
 def test_logits_are_those_of_from_pretrained(
     request: pytest.FixtureRequest, which: str, precision: Precision
 ) -> None:

@@ -85,7 +85,7 @@ def _bound(
     if marks is not None and bounds.mark is not None:
         gate = marks.text_gate
         # Negative where the weight has the wrong sign; a mark that is not positive mutes nothing.
-        mute = -weight[:, gate] * gain[gate] * max(bounds.mark, 0.0)
+        mute = 0.0 - weight[:, gate] * gain[gate] * max(bounds.mark, 0.0)
         text = text.index_fill(0, torch.tensor(gate), 0.0)
         image = image.index_fill(0, torch.tensor(gate), 0.0)
     others = size @ text
