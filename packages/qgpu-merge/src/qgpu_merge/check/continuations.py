@@ -14,7 +14,8 @@ from typing import Any
 import torch
 
 from qgpu_merge.check.run_models import apply_final_norm, choose, run_layers
-from qgpu_merge.check.streamed_model import FP32, StreamedModel
+from qgpu_merge.check.streamed_model import FP32, StreamedModel, text_config
+from qgpu_merge.errors import CheckpointError
 from qgpu_merge.read_checkpoint import Checkpoint
 
 Step = Callable[[], None]
@@ -38,12 +39,11 @@ def decode_original(
     """Continues prompts by `tokens` tokens in fp32; the whole original is in memory.
 
     End tokens do not stop it, and no generation config has a say: it takes the largest logit.
-    """
-    from transformers import AutoModelForCausalLM
 
-    auto: Any = AutoModelForCausalLM
-    model = auto.from_pretrained(checkpoint.folder, dtype=torch.float32, local_files_only=True)
-    model = model.to(device).eval()
+    Raises:
+        CheckpointError: transformers does not find all weights.
+    """
+    model = _load_fp32(checkpoint).to(device).eval()
     found = []
     for prompt in prompts:
         ids, cache, written = prompt.view(1, -1).to(device), None, []
@@ -56,6 +56,28 @@ def decode_original(
         found.append(Continuation(prompt, torch.tensor(written)))
         step()
     return found
+
+
+def _load_fp32(checkpoint: Checkpoint) -> Any:
+    """The language model as transformers loads it, of a multimodal checkpoint as well."""
+    from transformers import AutoModelForCausalLM
+
+    config = text_config(checkpoint)
+    # Multimodal configs may say it outside of the text model's section, where transformers,
+    # loading the text model alone, would miss it and draw a random head.
+    config.tie_word_embeddings = checkpoint.tied
+    auto: Any = AutoModelForCausalLM
+    model, info = auto.from_pretrained(
+        checkpoint.folder,
+        config=config,
+        dtype=torch.float32,
+        local_files_only=True,
+        output_loading_info=True,
+    )
+    if info["missing_keys"]:
+        names = ", ".join(sorted(info["missing_keys"])[:3])
+        raise CheckpointError(f"{checkpoint.folder}: transformers finds no {names}")
+    return model
 
 
 def differences(

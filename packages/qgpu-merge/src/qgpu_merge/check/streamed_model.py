@@ -43,6 +43,14 @@ BF16 = Precision(torch.bfloat16)
 BF16_FP32_NORMS = Precision(torch.bfloat16, fp32_norms=True)
 
 
+def text_config(checkpoint: Checkpoint) -> Any:
+    """transformers' config of the language model."""
+    from transformers import AutoConfig
+
+    auto: Any = AutoConfig
+    return auto.from_pretrained(checkpoint.folder, local_files_only=True).get_text_config()
+
+
 class StreamedModel:
     """A checkpoint whose layers are loaded one by one.
 
@@ -52,15 +60,14 @@ class StreamedModel:
     """
 
     def __init__(self, checkpoint: Checkpoint, device: torch.device) -> None:
-        from transformers import AutoConfig, AutoModelForCausalLM
+        from transformers import AutoModelForCausalLM
 
         self.checkpoint = checkpoint
         self.device = device
-        auto_config: Any = AutoConfig
-        config = auto_config.from_pretrained(checkpoint.folder, local_files_only=True)
-        auto_model: Any = AutoModelForCausalLM
+        config = text_config(checkpoint)
+        auto: Any = AutoModelForCausalLM
         with torch.device("meta"):
-            skeleton = auto_model.from_config(config.get_text_config()).eval()
+            skeleton = auto.from_config(config).eval()
         self._config: Any = skeleton.config
         self._decoder: Any = skeleton.model
         # Its frequencies are computed, not stored: it is the one part that meta cannot stand for.
