@@ -15,3 +15,7 @@ class CheckpointError(MergeError):
 
 class CircuitError(MergeError):
     """A circuit folder that cannot be read."""
+
+
+class CheckError(MergeError):
+    """Two checkpoints that cannot be compared, or text that cannot be read."""

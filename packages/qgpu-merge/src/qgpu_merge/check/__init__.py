@@ -1,0 +1,1 @@
+"""Measures that a merged checkpoint treats text as the original does."""

@@ -1,0 +1,26 @@
+"""What people ask a language model, for the chat half of the text that a check reads."""
+
+CHAT_PROMPTS = (
+    "Explain in three sentences why the sky is blue.",
+    "Write a haiku about a train that leaves at midnight.",
+    "My bread dough does not rise. What are the most likely reasons?",
+    "Translate into French: The library closes at six, but you may stay until the lights go out.",
+    "What is 17 * 23? Show the steps.",
+    "Write a Python function that returns the median of a list of numbers.",
+    "Give me a packing list for a four-day hike in the Alps in September.",
+    "Summarise the plot of Romeo and Juliet for a ten-year-old.",
+    "Which is heavier, a kilogram of feathers or a kilogram of iron? Why do people hesitate?",
+    "Fix this SQL query: SELECT name FROM users WHERE age > 30 ORDER BY",
+    "I have an interview tomorrow and I am nervous. How should I prepare tonight?",
+    "List the planets of the solar system from the smallest to the largest.",
+    "Schreibe eine kurze, höfliche E-Mail, in der ich einen Termin um eine Woche verschiebe.",
+    "What does `git rebase --onto` do? Give one example.",
+    "Suggest three names for a small bakery that only sells things with cinnamon.",
+    "A bat and a ball cost 1.10 together and the bat costs 1.00 more. What does the ball cost?",
+    "Explain the difference between a mutex and a semaphore.",
+    "¿Cuáles son las principales causas de la Primera Guerra Mundial?",
+    "Turn this into a table: apples 3 kg, pears 2 kg, plums half a kilogram.",
+    "用两句话介绍一下长城。",
+    "Continue the story: The lighthouse keeper counted the ships twice, and twice one was missing.",
+    "Is it safe to eat rice that stood on the counter overnight?",
+)
