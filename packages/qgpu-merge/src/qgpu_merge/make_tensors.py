@@ -21,11 +21,12 @@ from qgpu_merge.read_checkpoint import Checkpoint
 from qgpu_merge.read_circuit import Circuit
 from qgpu_merge.widen_residual import Widening, pad
 
-TEXT_MARK = 2.0**-70
-"""What marks a text token (`qgpu_circuit.numerics.MARK`): its square vanishes beside any RMS."""
+HEAD_MARK = 2.0**-70
+"""What marks a text token for the two heads (`qgpu_circuit.numerics.HEAD_GAIN`): its square
+vanishes beside any RMS."""
 
 LARGEST_EMBEDDING = 2.0**20
-"""Embeddings up to here leave the circuit mute on text, by a margin of 2**14."""
+"""Embeddings up to here leave the circuit mute on text, by a margin of 2**16."""
 
 ROWS_AT_A_TIME = 8192
 
@@ -50,7 +51,8 @@ class TensorMaker:
         dtypes: Mapping[str, torch.dtype],
     ) -> None:
         self.circuit, self.base, self.shape, self.dtypes = circuit, base, shape, dtypes
-        self.widening = Widening(circuit.base_hidden, circuit.hidden_size)
+        epsilon = float(circuit.sizes["rms_norm_eps"])
+        self.widening = Widening(circuit.base_hidden, circuit.hidden_size, epsilon)
 
     def task(self, name: str, axes: Axes) -> tuple[torch.dtype, Pieces]:
         """Dtype and maker of a tensor of the language model."""
@@ -81,6 +83,7 @@ class TensorMaker:
         def make() -> Iterator[torch.Tensor]:
             found = self.base.stored_tensor(stored).to(dtype)
             if stored.startswith(VISION_OUT):
+                found = found * self.widening.scale
                 axes = ("hidden", "inner")[: found.dim()]
                 found = pad(found, axes, "hidden", self.circuit.hidden_size)
                 if found.dim() == 1:
@@ -97,6 +100,8 @@ class TensorMaker:
         if is_residual_norm(name):
             return self.widening.norm(tensor, self.widening.exponents(tensor))
         tensor = self._behind_norm(name, axes, tensor)
+        if axes[0] == "hidden":
+            tensor = tensor * self.widening.scale
         tensor = pad(tensor, axes, "hidden", self.circuit.hidden_size)
         return pad(tensor, axes, "intermediate", self.shape.axes["intermediate"])
 
@@ -111,9 +116,11 @@ class TensorMaker:
 
     def _final_norm(self) -> torch.Tensor:
         stored = self.base.tensor(FINAL_NORM)
-        # A head that is the embedding too cannot take anything over.
-        exponents = None if self.base.tied else self.widening.exponents(stored)
-        out = self.widening.norm(stored, exponents)
+        if self.base.tied:
+            # A head that is the embedding too cannot take anything over, and is scaled with it.
+            out = self.widening.norm(stored, None, divide=self.widening.scale)
+        else:
+            out = self.widening.norm(stored, self.widening.exponents(stored))
         own = self.circuit.tensor(FINAL_NORM)
         out[self.circuit.base_hidden :] = own[self.circuit.base_hidden :].float()
         return out
@@ -132,6 +139,8 @@ class TensorMaker:
                 )
             if name == HEAD:
                 rows = self._behind_norm(name, axes, rows)
+            else:
+                rows = rows * self.widening.scale
             rows = pad(rows, axes, "hidden", self.circuit.hidden_size)
             self._mark(rows, name)
             yield rows
@@ -144,6 +153,6 @@ class TensorMaker:
         """Sets the marks of text in rows (or one row) of embedding or head."""
         marks = self.circuit.marks
         if name == EMBEDDING:
-            rows[..., marks["text_gate"]] = TEXT_MARK
-        rows[..., marks["text_head"]] = TEXT_MARK
-        rows[..., marks["gpu_head"]] = -TEXT_MARK
+            rows[..., marks["text_gate"]] = self.widening.rest_of_epsilon
+        rows[..., marks["text_head"]] = HEAD_MARK
+        rows[..., marks["gpu_head"]] = -HEAD_MARK

@@ -5,6 +5,11 @@ value grows by sqrt(d'/d). The norm's gain takes that back. A gain is stored les
 bf16 rounds what is stored: that is most precise near a gain of 1. So each gain's power of two moves
 into the columns of the matrices behind the norm, where it is exact; what stays is between 0.7 and
 1.42.
+
+The norm also adds its epsilon to the mean of squares, where it would count for d'/d as much, and
+tokens with small embeddings would show it. So the residual stream is scaled by a power of two (2,
+exact in what writes it), after which epsilon counts for too little, and one new dimension holds a
+constant whose square is the rest.
 """
 
 from __future__ import annotations
@@ -28,15 +33,32 @@ class Widening:
     Attributes:
         old: width of the base model.
         new: width of the merged model.
+        epsilon: of the base's norms.
     """
 
     old: int
     new: int
+    epsilon: float = 1e-6
 
     @property
     def factor(self) -> float:
         """What every gain is multiplied by."""
         return math.sqrt(self.old / self.new)
+
+    @property
+    def scale(self) -> float:
+        """What the residual stream of text is multiplied by: the least power of two that is more
+        than sqrt(new / old)."""
+        return 2.0 ** (math.floor(math.log2(self.new / self.old) / 2) + 1)
+
+    @property
+    def rest_of_epsilon(self) -> float:
+        """What one new dimension holds on text.
+
+        With y the base's x and x = scale * y, it makes (sum x**2 + rest**2) / new + epsilon equal
+        to scale**2 * old / new times (sum y**2 / old + epsilon).
+        """
+        return math.sqrt(self.epsilon * (self.scale**2 * self.old - self.new))
 
     def exponents(self, norm: torch.Tensor) -> torch.Tensor:
         """Per dimension, the power of two that leaves a gain for the columns behind the norm.
@@ -51,14 +73,17 @@ class Widening:
         exponents = torch.log2(gain.clamp_min(2.0**-MOST_SHIFT)).round()
         return torch.where(gain > 0, exponents, 0.0).clamp_max(MOST_SHIFT).int()
 
-    def norm(self, norm: torch.Tensor, exponents: torch.Tensor | None) -> torch.Tensor:
+    def norm(
+        self, norm: torch.Tensor, exponents: torch.Tensor | None, divide: float = 1.0
+    ) -> torch.Tensor:
         """A residual norm's weight, [old] to fp32 [new]; new dimensions get the gain 0.
 
         Args:
             norm: the base's stored weight.
             exponents: what the matrices behind it take over; None if they take nothing.
+            divide: what the gains are divided by.
         """
-        gain = (1.0 + norm.double()) * self.factor
+        gain = (1.0 + norm.double()) * self.factor / divide
         if exponents is not None:
             gain = torch.ldexp(gain, -exponents)
         out = torch.full((self.new,), -1.0)
