@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -118,7 +119,8 @@ def test_shards_hold_what_circuit_and_base_hold(
     assert torch.equal(merged.tensor(name), circuit.tensor(name))
     assert merged.tensor(name).shape == (96, 1, 4)
     base = Checkpoint(base_folder).tensor("layers.0.mlp.down_proj.weight")
-    assert torch.equal(merged.tensor("layers.2.mlp.down_proj.weight")[:64], 2 * base)
+    scale = merged.raw_config["qgpu"]["residual_scale"]
+    assert torch.equal(merged.tensor("layers.2.mlp.down_proj.weight")[:64], scale * base)
     assert not merged.tensor("layers.2.mlp.down_proj.weight")[64:].any()
 
 
@@ -188,13 +190,14 @@ def test_a_widened_norm_is_the_same_function(
 ) -> None:
     """Epsilon included, in exact arithmetic."""
     widening = Widening(old, old + more, epsilon)
+    widening = replace(widening, scale=widening.exact_scale)
     generator = torch.Generator().manual_seed(seed)
     y = torch.randn(old, generator=generator, dtype=torch.float64) * size * epsilon**0.5
     gain = torch.randn(old, generator=generator, dtype=torch.float64)
     expected = y / (y.square().mean() + epsilon).sqrt() * gain
     x = torch.zeros(old + more, dtype=torch.float64)
     x[:old] = y * widening.scale
-    x[old] = widening.rest_of_epsilon
+    x[old] = widening.text_mark
     found = x / (x.square().mean() + epsilon).sqrt()
     found = found[:old] * gain * widening.factor
     assert torch.allclose(found, expected, rtol=1e-9, atol=0)

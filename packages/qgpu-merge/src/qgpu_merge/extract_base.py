@@ -70,7 +70,14 @@ class _Extraction:
         except (OSError, ValueError) as error:
             raise CheckpointError(f"cannot read {config_path}: {error}") from None
         self.shape = Qwen35Shape.from_config(text_config(record.folder, config))
-        self.widening = Widening(self.shape.axes["hidden"], merged.shape.axes["hidden"])
+        widths = self.shape.axes["hidden"], merged.shape.axes["hidden"]
+        try:
+            scale = int(merged.raw_config["qgpu"]["residual_scale"])
+        except (KeyError, TypeError, ValueError):
+            raise CheckpointError(
+                f"{merged.folder}: the config's qgpu section is damaged"
+            ) from None
+        self.widening = Widening(*widths, scale=scale)
         self.offset = len(merged.shape.layer_types) - len(self.shape.layer_types)
         self.kept = set(self._with_kept(lambda file: file.keys()))
         self.prefix = next(

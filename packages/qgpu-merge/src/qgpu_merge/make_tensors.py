@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
 
 import torch
 
@@ -19,6 +20,7 @@ from qgpu_merge.qwen35_layout import (
 )
 from qgpu_merge.read_checkpoint import Checkpoint
 from qgpu_merge.read_circuit import Circuit
+from qgpu_merge.residual_scale import choose_scale
 from qgpu_merge.widen_residual import Widening, pad
 
 HEAD_MARK = 2.0**-70
@@ -41,6 +43,7 @@ class TensorMaker:
         base: the model behind it.
         shape: of the merged model.
         dtypes: stored dtype of a base tensor -> dtype that it is kept in.
+        tied: whether the merged model's head is its embedding.
     """
 
     def __init__(
@@ -49,10 +52,23 @@ class TensorMaker:
         base: Checkpoint,
         shape: Qwen35Shape,
         dtypes: Mapping[str, torch.dtype],
+        *,
+        tied: bool,
     ) -> None:
         self.circuit, self.base, self.shape, self.dtypes = circuit, base, shape, dtypes
+        self.tied = tied
         epsilon = float(circuit.sizes["rms_norm_eps"])
-        self.widening = Widening(circuit.base_hidden, circuit.hidden_size, epsilon)
+        plain = Widening(circuit.base_hidden, circuit.hidden_size, epsilon)
+        scale = plain.exact_scale
+        if tied:
+            scale = choose_scale(plain, self._embedding(), base.tensor(FINAL_NORM))
+        self.widening = replace(plain, scale=scale)
+
+    def _embedding(self) -> Iterator[torch.Tensor]:
+        """The base's embedding, some rows at a time."""
+        count = self.base.shape.axes["vocab"]
+        for first in range(0, count, ROWS_AT_A_TIME):
+            yield self.base.rows(EMBEDDING, first, min(first + ROWS_AT_A_TIME, count))
 
     def task(self, name: str, axes: Axes) -> tuple[torch.dtype, Pieces]:
         """Dtype and maker of a tensor of the language model."""
@@ -116,7 +132,7 @@ class TensorMaker:
 
     def _final_norm(self) -> torch.Tensor:
         stored = self.base.tensor(FINAL_NORM)
-        if self.base.tied:
+        if self.tied:
             # A head that is the embedding too cannot take anything over, and is scaled with it.
             out = self.widening.norm(stored, None, divide=self.widening.scale)
         else:
@@ -153,6 +169,6 @@ class TensorMaker:
         """Sets the marks of text in rows (or one row) of embedding or head."""
         marks = self.circuit.marks
         if name == EMBEDDING:
-            rows[..., marks["text_gate"]] = self.widening.rest_of_epsilon
+            rows[..., marks["text_gate"]] = self.widening.text_mark
         rows[..., marks["text_head"]] = HEAD_MARK
         rows[..., marks["gpu_head"]] = -HEAD_MARK

@@ -7,9 +7,9 @@ into the columns of the matrices behind the norm, where it is exact; what stays 
 1.42.
 
 The norm also adds its epsilon to the mean of squares, where it would count for d'/d as much, and
-tokens with small embeddings would show it. So the residual stream is scaled by a power of two (2,
-exact in what writes it), after which epsilon counts for too little, and one new dimension holds a
-constant whose square is the rest.
+tokens with small embeddings would show it. Where the residual stream is scaled by a power of two
+(exact in what writes it), epsilon counts for too little, and one new dimension holds a constant
+whose square is the rest.
 """
 
 from __future__ import annotations
@@ -21,6 +21,9 @@ import torch
 
 from qgpu_merge.errors import MergeError
 from qgpu_merge.qwen35_layout import Axes
+
+LEAST_MARK = 2.0**-12
+"""A text token's mark where nothing else decides it: its square vanishes beside epsilon."""
 
 MOST_SHIFT = 24
 """Exponents stay within this: far from where bf16's own range ends."""
@@ -34,11 +37,14 @@ class Widening:
         old: width of the base model.
         new: width of the merged model.
         epsilon: of the base's norms.
+        scale: what the residual stream of text is multiplied by, a power of two; from
+            `exact_scale` on, epsilon counts as in the base.
     """
 
     old: int
     new: int
     epsilon: float = 1e-6
+    scale: int = 1
 
     @property
     def factor(self) -> float:
@@ -46,19 +52,20 @@ class Widening:
         return math.sqrt(self.old / self.new)
 
     @property
-    def scale(self) -> float:
-        """What the residual stream of text is multiplied by: the least power of two that is more
-        than sqrt(new / old)."""
-        return 2.0 ** (math.floor(math.log2(self.new / self.old) / 2) + 1)
+    def exact_scale(self) -> int:
+        """The least power of two that is more than sqrt(new / old)."""
+        return 1 << (math.floor(math.log2(self.new / self.old) / 2) + 1)
 
     @property
-    def rest_of_epsilon(self) -> float:
+    def text_mark(self) -> float:
         """What one new dimension holds on text.
 
-        With y the base's x and x = scale * y, it makes (sum x**2 + rest**2) / new + epsilon equal
-        to scale**2 * old / new times (sum y**2 / old + epsilon).
+        With y the base's x and x = scale * y, it makes (sum x**2 + mark**2) / new + epsilon equal
+        to scale**2 * old / new times (sum y**2 / old + epsilon), if the scale is large enough. If
+        not it is only a mark.
         """
-        return math.sqrt(self.epsilon * (self.scale**2 * self.old - self.new))
+        rest = self.epsilon * (self.scale**2 * self.old - self.new)
+        return math.sqrt(rest) if rest > 0 else LEAST_MARK
 
     def exponents(self, norm: torch.Tensor) -> torch.Tensor:
         """Per dimension, the power of two that leaves a gain for the columns behind the norm.
