@@ -10,6 +10,7 @@ import pytest
 import torch
 from click.testing import CliRunner
 from qgpu_merge.cli import main
+from qgpu_merge.qwen35_layout import HEAD
 from qgpu_merge.read_circuit import Circuit
 from qgpu_merge.synthetic_base import SyntheticSizes, write_synthetic_base
 from qgpu_merge.weights_to_checkpoint import build_checkpoint
@@ -37,16 +38,17 @@ def assert_same(folder: Path, other: Path) -> None:
     assert (folder / "config.json").read_bytes() == (other / "config.json").read_bytes()
 
 
-@pytest.mark.parametrize("tied", [True, False])
+@pytest.mark.parametrize("tied", ["tied", "untied", "untie"])
 @pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float32, torch.float16])
-def test_round_trip(tmp_path: Path, circuit_folder: Path, tied: bool, dtype: torch.dtype) -> None:
+def test_round_trip(tmp_path: Path, circuit_folder: Path, tied: str, dtype: torch.dtype) -> None:
     base, merged, out = (tmp_path / name for name in ("base", "merged", "out"))
     sizes = SyntheticSizes.for_circuit(Circuit(circuit_folder))
-    write_synthetic_base(base, sizes, tied=tied, seed=4)
+    write_synthetic_base(base, sizes, tied=tied != "untied", seed=4)
     path = base / "model.safetensors"
     save_file({name: t.to(dtype) for name, t in load_file(path).items()}, path, {"format": "pt"})
     (base / "tokenizer.json").write_text('{"version": "1.0"}')
-    build_checkpoint(circuit_folder, base, merged)
+    build_checkpoint(circuit_folder, base, merged, untie=tied == "untie")
+    assert (HEAD in contents(merged)) == (tied != "tied")
     run("extract", merged, "-o", out)
     assert_same(out, base)
     assert (out / "tokenizer.json").read_text() == '{"version": "1.0"}'
