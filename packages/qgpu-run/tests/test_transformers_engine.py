@@ -52,7 +52,7 @@ def loaded() -> LoadedModel:
     with torch.no_grad():
         for parameter in model.parameters():
             parameter.mul_(8.0)
-    manifest = ModelManifest(Path("random"), NANO, OFFSET, MEMORY, "random")
+    manifest = ModelManifest(Path("random"), NANO, OFFSET, MEMORY, "random", 0, 0)
     return LoadedModel(model.eval(), manifest)
 
 

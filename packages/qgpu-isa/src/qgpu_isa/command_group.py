@@ -27,7 +27,7 @@ class LazyGroup(click.Group):
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         if cmd_name not in self._subcommands:
             return None
-        module = importlib.import_module(f"{self._package}.{cmd_name}_command")
+        module = importlib.import_module(f"{self._package}.{cmd_name.replace('-', '_')}_command")
         command: click.Command = module.command
         return command
 

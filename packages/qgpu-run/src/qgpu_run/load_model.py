@@ -34,6 +34,8 @@ class ModelManifest:
         memory: where the words of memory lie: columns, rows_per_head and, per bank, the
             (layer, head) of each group of rows.
         digest: identity of the circuit.
+        circuit_layers: how many layers, from the first, are the GPU's.
+        text_gate: the dimension of the residual stream that marks text tokens.
     """
 
     path: Path
@@ -41,6 +43,8 @@ class ModelManifest:
     token_offset: int
     memory: dict[str, Any]
     digest: str
+    circuit_layers: int
+    text_gate: int
 
 
 @dataclass(frozen=True)
@@ -95,6 +99,8 @@ def read_manifest(path: Path) -> ModelManifest:
             int(section["token_offset"]),
             dict(section["memory"]),
             str(section["digest"]),
+            int(section["circuit_layers"]),
+            int(section["marks"]["text_gate"]),
         )
         _check_memory(manifest)
     except (KeyError, TypeError, ValueError, ConfigError) as error:
@@ -183,6 +189,24 @@ def load_model(path: Path, *, device: str = "cpu") -> LoadedModel:
     except (RuntimeError, AssertionError) as error:
         raise ModelError(f"cannot use device '{device}': {str(error).splitlines()[0]}") from None
     return LoadedModel(model, manifest)
+
+
+def load_text_model(path: Path) -> Any:
+    """Loads any Qwen3.5 checkpoint in bf16 through transformers.
+
+    Raises:
+        ModelError: it cannot be loaded.
+    """
+    let_threads_sleep()
+    import torch
+    from safetensors import SafetensorError
+    from transformers import AutoModelForCausalLM
+
+    loader: Any = AutoModelForCausalLM
+    try:
+        return loader.from_pretrained(path, dtype=torch.bfloat16, local_files_only=True).eval()
+    except (SafetensorError, OSError, ValueError, RuntimeError, KeyError) as error:
+        raise ModelError(f"{path} cannot be loaded: {error}") from None
 
 
 def ensure_model(profile: str) -> Path:
