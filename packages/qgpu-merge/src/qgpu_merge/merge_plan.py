@@ -107,8 +107,7 @@ def plan_merge(
     if base.vision and not vision:
         dropped += base.vision
         notices.append("the vision tower is left out: its last layer is not where Qwen3.5 has it")
-    provenance = provenance | {"dropped": sorted(dropped), "notices": notices}
-    config, text = _merged_config(circuit, base, provenance, vision=vision)
+    config, text = _merged_config(circuit, base, vision=vision)
     tied = base.tied and not untie
     for section in (config, config.get("text_config")):
         if section is not None and (base.tied or "tie_word_embeddings" in section):
@@ -116,6 +115,13 @@ def plan_merge(
     shape = Qwen35Shape.from_config(text)
     maker = TensorMaker(circuit, base, shape, DTYPES, tied=tied)
     config["qgpu"]["residual_scale"] = maker.widening.scale
+    if tied and maker.widening.scale > 1:
+        size = 2 * text["vocab_size"] * text["hidden_size"] >> 20
+        notices.append(
+            "some tokens have so small embeddings that the residual stream is scaled for their "
+            f"sake; the final norm then rounds worse in bf16, unless you --untie ({size} MiB more)"
+        )
+    config["qgpu"]["provenance"] = provenance | {"dropped": sorted(dropped), "notices": notices}
     tasks = []
     for name, axes in shape.tensors():
         if name == HEAD and tied:
@@ -193,7 +199,7 @@ def _takes_vision(base: Checkpoint) -> bool:
 
 
 def _merged_config(
-    circuit: Circuit, base: Checkpoint, provenance: dict[str, Any], *, vision: bool
+    circuit: Circuit, base: Checkpoint, *, vision: bool
 ) -> tuple[dict[str, Any], dict[str, Any]]:
     """config.json of the merged checkpoint, and the text config in it."""
     config = copy.deepcopy(base.raw_config)
@@ -224,6 +230,5 @@ def _merged_config(
         "marks": circuit.marks,
         "code": circuit.residual["code"],
         "digest": circuit.digest,
-        "provenance": provenance,
     }
     return config, base.config | text
