@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
+import subprocess
 import sys
 from pathlib import Path
 from typing import Any
@@ -90,6 +91,8 @@ def test_a_gain_that_is_off_is_caught(
     assert not data["passed"]
     assert data["residual_exact"]
     assert any("KL in fp32" in failure for failure in data["failures"])
+    assert not data["greedy_identical"]
+    assert any("with a margin of" in failure for failure in data["failures"])
     assert any("ratio of KL" in failure for failure in data["failures"])
 
 
@@ -126,6 +129,14 @@ def test_gpu_tokens_that_win_on_text_are_caught(
     assert data["text_wins"] > 0
     assert any("probability of GPU tokens" in failure for failure in data["failures"])
     assert any("a text token wins" in failure for failure in data["failures"])
+
+
+def test_help_and_wrong_folders_need_no_torch(base_folder: Path) -> None:
+    code = "import sys; from qgpu_merge.cli import main\ntry: main(sys.argv[1:])\n"
+    code += "except SystemExit: sys.exit(bool({'torch', 'transformers'} & set(sys.modules)))"
+    for arguments in (["--help"], [base_folder, base_folder]):
+        command = [sys.executable, "-c", code, "check", *map(str, arguments)]
+        subprocess.run(command, check=True, capture_output=True)
 
 
 def test_wrong_folders(tmp_path: Path, base_folder: Path, marked_folder: Path) -> None:

@@ -27,9 +27,8 @@ def running(
         block = q[:, start:stop]
         added = other.add(block, start)
         if stop <= p.shape[1]:
-            one.add(p[:, start:stop], start)
-            divergence.add(p[:, start:stop], block)
-        mass.add(None if stop <= p.shape[1] else added)
+            divergence.add(one.add(p[:, start:stop], start), p[:, start:stop], block)
+        mass.add(added, inside=stop > p.shape[1])
     return divergence.value(), other.choice, mass.value()
 
 

@@ -12,7 +12,24 @@ gives to other tokens counts as lost. All in float64, so that the KL of a model 
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import torch
+
+
+@dataclass(frozen=True)
+class Block:
+    """What one block of logits adds to a softmax.
+
+    Attributes:
+        exponentials: exp(a - m) [T, B], with the maximum m so far.
+        added: their sum [T].
+        shrink: exp(old m - m) [T], to be put on everything summed before.
+    """
+
+    exponentials: torch.Tensor
+    added: torch.Tensor
+    shrink: torch.Tensor
 
 
 class RunningSoftmax:
@@ -21,26 +38,22 @@ class RunningSoftmax:
     Attributes:
         peak, total: m and S above, [T].
         choice: the argmax [T]; the lowest id among equals, as in greedy decoding.
-        exponentials: exp(a - m) of the last block [T, B].
-        shrink: factor that the last block put on everything summed before it [T, 1].
     """
 
     def __init__(self, tokens: int, device: torch.device) -> None:
         self.peak = torch.full((tokens,), -torch.inf, dtype=torch.float64, device=device)
         self.total = torch.zeros_like(self.peak)
         self.choice = torch.zeros(tokens, dtype=torch.long, device=device)
-        self.exponentials = self.shrink = torch.empty(0)
 
-    def add(self, logits: torch.Tensor, first: int) -> torch.Tensor:
-        """Adds logits [T, B] of the tokens from id `first` on; returns sum exp(a - m) [T]."""
+    def add(self, logits: torch.Tensor, first: int) -> Block:
+        """Adds logits [T, B] of the tokens from id `first` on."""
         best, where = logits.max(dim=1)
         self.choice = torch.where(best > self.peak, where + first, self.choice)
         peak = torch.maximum(best, self.peak)
-        self.shrink = (self.peak - peak).exp()
-        self.exponentials = (logits - peak.unsqueeze(1)).exp_()
-        added = self.exponentials.sum(1)
-        self.peak, self.total = peak, self.total * self.shrink + added
-        return added
+        exponentials = (logits - peak.unsqueeze(1)).exp_()
+        block = Block(exponentials, exponentials.sum(1), (self.peak - peak).exp())
+        self.peak, self.total = peak, self.total * block.shrink + block.added
+        return block
 
     @property
     def log_sum(self) -> torch.Tensor:
@@ -55,10 +68,10 @@ class RunningDivergence:
         self._p, self._q = p, q
         self._moment = torch.zeros_like(p.total)
 
-    def add(self, p_logits: torch.Tensor, q_logits: torch.Tensor) -> None:
-        """Adds a block of both, after P's own `add`."""
-        new = (self._p.exponentials * (p_logits - q_logits)).sum(1)
-        self._moment = self._moment * self._p.shrink + new
+    def add(self, p_block: Block, p_logits: torch.Tensor, q_logits: torch.Tensor) -> None:
+        """Adds a block of both; `p_block` is what P's softmax made of its logits."""
+        new = (p_block.exponentials * (p_logits - q_logits)).sum(1)
+        self._moment = self._moment * p_block.shrink + new
 
     def value(self) -> torch.Tensor:
         """KL per token [T], after the last block."""
@@ -72,11 +85,11 @@ class RunningMass:
         self._model = model
         self._sum = torch.zeros_like(model.total)
 
-    def add(self, added: torch.Tensor | None) -> None:
-        """Takes what the model's `add` returned; None for a block outside the part."""
-        self._sum = self._sum * self._model.shrink
-        if added is not None:
-            self._sum = self._sum + added
+    def add(self, block: Block, inside: bool) -> None:
+        """Adds a block, which is `inside` the part or outside of it."""
+        self._sum = self._sum * block.shrink
+        if inside:
+            self._sum = self._sum + block.added
 
     def value(self) -> torch.Tensor:
         """Mass per token [T]."""

@@ -23,10 +23,14 @@ Step = Callable[[], None]
 
 @dataclass(frozen=True)
 class Continuation:
-    """A prompt [P] and the original's greedy continuation [N]."""
+    """A prompt [P], the original's greedy continuation [N], and how far each choice was ahead [N].
+
+    A margin is the largest logit less the second.
+    """
 
     prompt: torch.Tensor
     written: torch.Tensor
+    margins: torch.Tensor
 
 
 def decode_original(
@@ -46,14 +50,17 @@ def decode_original(
     model = _load_fp32(checkpoint).to(device).eval()
     found = []
     for prompt in prompts:
-        ids, cache, written = prompt.view(1, -1).to(device), None, []
+        ids, cache = prompt.view(1, -1).to(device), None
+        written, margins = [], []
         for _ in range(tokens):
             with torch.no_grad():
                 output = model(ids, cache=cache, use_cache=True, logits_to_keep=1)
             cache = output.cache
             ids = output.logits[:, -1].argmax(-1, keepdim=True)
+            best, second = output.logits[0, -1].topk(2).values.tolist()
             written.append(int(ids))
-        found.append(Continuation(prompt, torch.tensor(written)))
+            margins.append(best - second)
+        found.append(Continuation(prompt, torch.tensor(written), torch.tensor(margins)))
         step()
     return found
 
@@ -105,6 +112,7 @@ def differences(
             at = unequal[0]
             found.append(
                 f"continuation {number} differs at token {at}: the original writes "
-                f"{int(one.written[at])}, the merged model {int(would_write[at])}"
+                f"{int(one.written[at])} with a margin of {float(one.margins[at]):.2g}, "
+                f"the merged model {int(would_write[at])}"
             )
     return found

@@ -88,7 +88,7 @@ def prove_residual(pair: Pair, step: Callable[[], None]) -> ResidualProof:
             if not bool((bound.largest < FINITE).all()):
                 reach = float(bound.largest.max())
                 proof.add_problem(f"layer {layer}, {stem}: a result can reach {reach:.1e}")
-            # Without marks text writes keys of zeros, which leaves the state alone as well.
+            # It guards the state, not the residual stream, and the older kind has no mute for it.
             needed = stem in GATED or (stem == WRITE_GATE and pair.marks is not None)
             if not needed:
                 continue

@@ -18,8 +18,8 @@ Step = Callable[[], None]
 Stage = Callable[[str, int], Step]
 """Begins a named stage of so many steps; returns what is called after each."""
 
-BLOCK_LOGITS = 2**22
-"""Logits of one model in memory at a time: 32 MB in float64."""
+BLOCK_LOGITS = 2**21
+"""Logits of one model in memory at a time: 16 MB in float64."""
 
 ORIGINAL, MERGED = "original", "merged"
 
@@ -100,17 +100,17 @@ def compare_runs(
             name: models[name].head_rows(rows, {p.dtype for p in hidden[name]}) for name in names
         }
         for s in range(len(lengths)):
-            logits, added = {}, {}
+            logits, block = {}, {}
             for run in runs:
                 name, precision = run
                 if name in heads:
                     state = hidden[name][precision][s]
                     logits[run] = _logits(state, heads[name][precision.dtype], device)
-                    added[run] = soft[run][s].add(logits[run], rows.start)
-            masses[s].add(None if on_text else added[MERGED, BF16])
+                    block[run] = soft[run][s].add(logits[run], rows.start)
+            masses[s].add(block[MERGED, BF16], not on_text)
             if on_text:
                 for name, (p, q) in COMPARED.items():
-                    pairs[name][s].add(logits[p], logits[q])
+                    pairs[name][s].add(block[p], logits[p], logits[q])
         step()
     return Comparison(
         {name: [one.value().cpu() for one in some] for name, some in pairs.items()},

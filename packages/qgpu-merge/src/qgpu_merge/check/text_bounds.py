@@ -34,14 +34,16 @@ class TextBounds:
 
 def text_bounds(pair: Pair) -> TextBounds:
     """Reads the text rows of the merged embedding once, block by block."""
-    embedding = pair.merged.tensor(EMBEDDING)
-    width = embedding.shape[1]
+    width = pair.merged.shape.axes["hidden"]
     eps = float(pair.merged.config["rms_norm_eps"])
     largest = torch.zeros(width, dtype=torch.float64)
     squares: list[float] = []
     marks: list[float] = []
     for start in range(0, pair.text_tokens, BLOCK_ROWS):
+        # Mapped anew for each block, so that the pages of the one before are given back.
+        embedding = pair.merged.tensor(EMBEDDING)
         rows = embedding[start : min(start + BLOCK_ROWS, pair.text_tokens)].double()
+        del embedding
         largest = torch.maximum(largest, rows.abs().amax(0))
         mean = rows.square().mean(1)
         squares += [float(mean.min()), float(mean.max())]
