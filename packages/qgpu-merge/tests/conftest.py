@@ -30,7 +30,7 @@ def _load(name: str) -> ModuleType:
 
 
 fake_circuit = _load("fake_circuit")
-marked_merge = _load("marked_merge")
+edited_merge = _load("edited_merge")
 
 
 @pytest.fixture(scope="session")
@@ -52,14 +52,4 @@ def merged_folder(
 ) -> Path:
     folder = tmp_path_factory.mktemp("m") / "merged"
     build_checkpoint(circuit_folder, base_folder, folder, shard_bytes=1 << 19)
-    return folder
-
-
-@pytest.fixture(scope="session")
-def marked_folder(
-    tmp_path_factory: pytest.TempPathFactory, base_folder: Path, merged_folder: Path
-) -> Path:
-    """A merged checkpoint whose GPU layers share the base's dimensions and are muted on text."""
-    target = tmp_path_factory.mktemp("marked") / "merged"
-    folder: Path = marked_merge.write_marked_merge(base_folder, merged_folder, target)
     return folder

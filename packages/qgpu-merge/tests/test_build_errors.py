@@ -48,7 +48,7 @@ def test_build_and_inspect(tmp_path: Path, circuit_folder: Path, base_folder: Pa
     facts = json.loads(run("inspect", out, "--json").stdout)
     assert facts["layers"] == 4
     assert facts["qgpu"]["machine"]["name"] == "nano"
-    assert facts["dtypes"] == {"BF16": 46, "F32": 9}
+    assert facts["dtypes"] == {"BF16": 47, "F32": 9}
     assert "machine 'nano'" in run("inspect", out).stdout
     assert "circuit       none" in run("inspect", base_folder).stdout
 

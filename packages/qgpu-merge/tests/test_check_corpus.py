@@ -117,7 +117,7 @@ def as_multimodal(source: Path, folder: Path) -> Path:
     return folder
 
 
-def test_multimodal_checkpoints(tmp_path: Path, base_folder: Path, marked_folder: Path) -> None:
+def test_multimodal_checkpoints(tmp_path: Path, base_folder: Path, merged_folder: Path) -> None:
     def run(original: Path, merged: Path) -> dict[str, Any]:
         quick = ["--tokens", "320", "--sequence", "64", "--continuation-tokens", "5", "--json"]
         result = CliRunner().invoke(main, ["check", str(original), str(merged), *quick])
@@ -125,9 +125,9 @@ def test_multimodal_checkpoints(tmp_path: Path, base_folder: Path, marked_folder
         facts: dict[str, Any] = json.loads(result.stdout)
         return facts
 
-    text_only = run(base_folder, marked_folder)
+    text_only = run(base_folder, merged_folder)
     original = as_multimodal(base_folder, tmp_path / "original")
-    multimodal = run(original, as_multimodal(marked_folder, tmp_path / "merged"))
+    multimodal = run(original, as_multimodal(merged_folder, tmp_path / "merged"))
     for key in ("kl_fp32", "kl_bf16_ci", "argmax_agreement", "residual_proof", "greedy_identical"):
         assert multimodal[key] == text_only[key]
     assert multimodal["greedy_identical"]

@@ -10,6 +10,7 @@ import pytest
 import torch
 from click.testing import CliRunner
 from qgpu_merge.cli import main
+from qgpu_merge.merge_plan import HeadChoice
 from qgpu_merge.qwen35_layout import HEAD
 from qgpu_merge.read_circuit import Circuit
 from qgpu_merge.synthetic_base import SyntheticSizes, write_synthetic_base
@@ -47,7 +48,9 @@ def test_round_trip(tmp_path: Path, circuit_folder: Path, tied: str, dtype: torc
     path = base / "model.safetensors"
     save_file({name: t.to(dtype) for name, t in load_file(path).items()}, path, {"format": "pt"})
     (base / "tokenizer.json").write_text('{"version": "1.0"}')
-    build_checkpoint(circuit_folder, base, merged, untie=tied == "untie")
+    build_checkpoint(
+        circuit_folder, base, merged, head=HeadChoice.OWN if tied == "untie" else HeadChoice.TIED
+    )
     assert (HEAD in contents(merged)) == (tied != "tied")
     run("extract", merged, "-o", out)
     assert_same(out, base)

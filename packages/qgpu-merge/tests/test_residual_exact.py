@@ -39,19 +39,19 @@ def observe(pair: Pair) -> list[str]:
 
 @pytest.fixture
 def broken(
-    tmp_path: Path, base_folder: Path, marked_folder: Path
+    tmp_path: Path, base_folder: Path, merged_folder: Path
 ) -> Callable[[Callable[[Tensors], None]], Pair]:
-    helper: Any = sys.modules["marked_merge"]
+    helper: Any = sys.modules["edited_merge"]
 
     def make(change: Callable[[Tensors], None]) -> Pair:
-        folder = helper.edit_tensors(marked_folder, tmp_path / "broken", change)
+        folder = helper.edit_tensors(merged_folder, tmp_path / "broken", change)
         return open_pair(base_folder, folder)
 
     return make
 
 
-def test_muted_layers_are_proven_and_observed(base_folder: Path, marked_folder: Path) -> None:
-    pair = open_pair(base_folder, marked_folder)
+def test_muted_layers_are_proven_and_observed(base_folder: Path, merged_folder: Path) -> None:
+    pair = open_pair(base_folder, merged_folder)
     proof = prove(pair)
     assert proof.holds
     assert proof.rows == GATE_ROWS
@@ -62,30 +62,19 @@ def test_muted_layers_are_proven_and_observed(base_folder: Path, marked_folder: 
     assert observe(pair) == []
 
 
-def test_disjoint_layers_need_no_mute(base_folder: Path, merged_folder: Path) -> None:
-    pair = open_pair(base_folder, merged_folder)
-    proof = prove(pair)
-    assert pair.marks is None
-    assert proof.holds
-    assert proof.rows == proof.zero == GATE_ROWS - 4
-    assert proof.smallest_ratio is None
-    assert proof.largest_image_value == float("inf")
-    assert observe(pair) == []
-
-
 @pytest.mark.parametrize(
     ("name", "row", "value"),
     [
         ("layers.1.mlp.gate_proj", 5, 0.0),
-        ("layers.0.mlp.gate_proj", 127, 2.0**100),
+        ("layers.0.mlp.gate_proj", 127, 2.0**40),
         ("layers.1.linear_attn.in_proj_z", 3, 0.0),
-        ("layers.0.linear_attn.in_proj_z", 3, -(2.0**70)),
+        ("layers.0.linear_attn.in_proj_z", 3, -(2.0**-60)),
     ],
 )
 def test_a_row_that_is_not_muted_is_caught(
     broken: Callable[[Callable[[Tensors], None]], Pair], name: str, row: int, value: float
 ) -> None:
-    helper: Any = sys.modules["marked_merge"]
+    helper: Any = sys.modules["edited_merge"]
 
     def change(tensors: Tensors) -> None:
         _, layer, stem = name.split(".", 2)
@@ -121,7 +110,7 @@ def test_a_write_gate_that_is_not_muted_is_caught(
 def test_a_text_token_without_its_mark_is_caught(
     broken: Callable[[Callable[[Tensors], None]], Pair],
 ) -> None:
-    helper: Any = sys.modules["marked_merge"]
+    helper: Any = sys.modules["edited_merge"]
 
     def change(tensors: Tensors) -> None:
         tensors["model.embed_tokens.weight"][319, helper.GATE] = 0.0
@@ -136,7 +125,7 @@ def test_a_text_token_without_its_mark_is_caught(
 def test_a_row_that_nothing_reads_does_not_count(
     broken: Callable[[Callable[[Tensors], None]], Pair],
 ) -> None:
-    helper: Any = sys.modules["marked_merge"]
+    helper: Any = sys.modules["edited_merge"]
 
     def change(tensors: Tensors) -> None:
         tensors["model.layers.0.mlp.gate_proj.weight"][9, helper.GATE] = 0.0

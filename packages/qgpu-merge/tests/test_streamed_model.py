@@ -52,9 +52,7 @@ def untied_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.mark.parametrize("precision", [FP32, BF16])
-@pytest.mark.parametrize(
-    "which", ["base_folder", "untied_folder", "merged_folder", "marked_folder"]
-)
+@pytest.mark.parametrize("which", ["base_folder", "untied_folder", "merged_folder"])
 def test_logits_are_those_of_from_pretrained(
     request: pytest.FixtureRequest, which: str, precision: Precision
 ) -> None:
@@ -74,13 +72,13 @@ def test_logits_are_those_of_from_pretrained(
         assert torch.equal(choice, expected[0].argmax(-1))
 
 
-def test_norms_in_fp32_are_those_of_a_loader_that_keeps_them(marked_folder: Path) -> None:
-    exact = reference(marked_folder, torch.float32).state_dict()
-    whole = reference(marked_folder, torch.bfloat16)
+def test_norms_in_fp32_are_those_of_a_loader_that_keeps_them(merged_folder: Path) -> None:
+    exact = reference(merged_folder, torch.float32).state_dict()
+    whole = reference(merged_folder, torch.bfloat16)
     for name, parameter in whole.named_parameters():
         if name.endswith(("layernorm.weight", "model.norm.weight")):
             parameter.data = exact[name]
-    model = StreamedModel(Checkpoint(marked_folder), CPU)
+    model = StreamedModel(Checkpoint(merged_folder), CPU)
     kept, plain = (streamed(model, precision)[-1] for precision in (BF16_FP32_NORMS, BF16))
     with torch.no_grad():
         expected = whole.model(sequences(model.vocabulary)[-1].view(1, -1)).last_hidden_state
@@ -88,8 +86,8 @@ def test_norms_in_fp32_are_those_of_a_loader_that_keeps_them(marked_folder: Path
     assert not torch.equal(plain, expected)
 
 
-def test_precisions_share_what_they_can(marked_folder: Path) -> None:
-    model = StreamedModel(Checkpoint(marked_folder), CPU)
+def test_precisions_share_what_they_can(merged_folder: Path) -> None:
+    model = StreamedModel(Checkpoint(merged_folder), CPU)
     loaded = model.load_layer(0, [BF16, BF16_FP32_NORMS])
     one, other = loaded[BF16], loaded[BF16_FP32_NORMS]
     assert one.mlp.up_proj.weight.data_ptr() == other.mlp.up_proj.weight.data_ptr()

@@ -62,9 +62,11 @@ def main() -> None:
     help=f"Machine to compile; default: '{FIT}', the largest that the base has room for.",
 )
 @click.option(
-    "--untie",
-    is_flag=True,
-    help="Give the head a matrix of its own: larger, and closest to the base in bf16.",
+    "--head",
+    type=click.Choice(["auto", "tied", "own"]),
+    default="auto",
+    show_default=True,
+    help="Head that is the base's embedding: stays so, or gets a matrix of its own.",
 )
 @click.option("--pad", is_flag=True, help="Let the base grow to the shape that a machine needs.")
 @click.option("-o", "--output", type=FOLDER, help="Folder to write; default: the cache.")
@@ -75,7 +77,7 @@ def build(
     circuit: Path | None,
     base: str | None,
     profile: str | None,
-    untie: bool,
+    head: str,
     pad: bool,
     output: Path | None,
     force: bool,
@@ -110,6 +112,7 @@ def build(
         if find_entry(output) and not force:
             click.echo(output)
             return
+    from qgpu_merge.merge_plan import HeadChoice
     from qgpu_merge.resolve_base import resolve_base
     from qgpu_merge.weights_to_checkpoint import build_checkpoint
 
@@ -138,7 +141,7 @@ def build(
             force=force,
             shared=cached,
             may_pad=pad,
-            untie=untie,
+            head=HeadChoice(head),
             shard_bytes=None if shard_mb is None else shard_mb << 20,
             start=start,
         )

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import replace
 
 import torch
 
@@ -20,7 +19,6 @@ from qgpu_merge.qwen35_layout import (
 )
 from qgpu_merge.read_checkpoint import Checkpoint
 from qgpu_merge.read_circuit import Circuit
-from qgpu_merge.residual_scale import choose_scale
 from qgpu_merge.widen_residual import Widening, pad
 
 HEAD_MARK = 2.0**-70
@@ -43,6 +41,7 @@ class TensorMaker:
         base: the model behind it.
         shape: of the merged model.
         dtypes: stored dtype of a base tensor -> dtype that it is kept in.
+        widening: how the base is widened.
         tied: whether the merged model's head is its embedding.
     """
 
@@ -52,23 +51,12 @@ class TensorMaker:
         base: Checkpoint,
         shape: Qwen35Shape,
         dtypes: Mapping[str, torch.dtype],
+        widening: Widening,
         *,
         tied: bool,
     ) -> None:
         self.circuit, self.base, self.shape, self.dtypes = circuit, base, shape, dtypes
-        self.tied = tied
-        epsilon = float(circuit.sizes["rms_norm_eps"])
-        plain = Widening(circuit.base_hidden, circuit.hidden_size, epsilon)
-        scale = plain.exact_scale
-        if tied:
-            scale = choose_scale(plain, self._embedding(), base.tensor(FINAL_NORM))
-        self.widening = replace(plain, scale=scale)
-
-    def _embedding(self) -> Iterator[torch.Tensor]:
-        """The base's embedding, some rows at a time."""
-        count = self.base.shape.axes["vocab"]
-        for first in range(0, count, ROWS_AT_A_TIME):
-            yield self.base.rows(EMBEDDING, first, min(first + ROWS_AT_A_TIME, count))
+        self.tied, self.widening = tied, widening
 
     def task(self, name: str, axes: Axes) -> tuple[torch.dtype, Pieces]:
         """Dtype and maker of a tensor of the language model."""

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from enum import Enum
 from typing import Any
 
 import torch
@@ -13,6 +14,7 @@ from qgpu_isa.vocabulary import vocabulary
 from qgpu_merge.errors import MergeError
 from qgpu_merge.make_tensors import TensorMaker
 from qgpu_merge.qwen35_layout import (
+    FINAL_NORM,
     HEAD,
     LINEAR,
     VISION_OUT,
@@ -21,6 +23,8 @@ from qgpu_merge.qwen35_layout import (
 )
 from qgpu_merge.read_checkpoint import Checkpoint
 from qgpu_merge.read_circuit import Circuit
+from qgpu_merge.residual_scale import choose_scale
+from qgpu_merge.widen_residual import Widening
 
 QGPU_FORMAT = 2
 
@@ -30,6 +34,14 @@ MOST_EXTRA = 128
 DTYPES = {"BF16": torch.bfloat16, "F32": torch.float32, "F16": torch.float32}
 """Stored dtypes of a base, and the dtype in which the merged checkpoint keeps them. F16's range is
 too small for the circuit's anchor, and fp32 holds every fp16 number."""
+
+
+class HeadChoice(Enum):
+    """What becomes of a head that is the base's embedding."""
+
+    AUTO = "auto"
+    TIED = "tied"
+    OWN = "own"
 
 
 @dataclass(frozen=True)
@@ -79,7 +91,7 @@ def plan_merge(
     provenance: dict[str, Any],
     *,
     may_pad: bool = False,
-    untie: bool = False,
+    head: HeadChoice = HeadChoice.AUTO,
 ) -> MergePlan:
     """Plans the merge of a circuit and a base.
 
@@ -88,7 +100,7 @@ def plan_merge(
         base: a Qwen3.5 checkpoint.
         provenance: recorded in the config.
         may_pad: whether the base's layers may grow to what the circuit needs.
-        untie: whether a head that is the base's embedding becomes a matrix of its own.
+        head: whether a head that is the base's embedding stays so.
 
     Raises:
         MergeError: they do not fit together.
@@ -108,20 +120,20 @@ def plan_merge(
         dropped += base.vision
         notices.append("the vision tower is left out: its last layer is not where Qwen3.5 has it")
     config, text = _merged_config(circuit, base, vision=vision)
-    tied = base.tied and not untie
+    widening, tied = _widening(circuit, base, head)
     for section in (config, config.get("text_config")):
         if section is not None and (base.tied or "tie_word_embeddings" in section):
             section["tie_word_embeddings"] = tied
     shape = Qwen35Shape.from_config(text)
-    maker = TensorMaker(circuit, base, shape, DTYPES, tied=tied)
-    config["qgpu"]["residual_scale"] = maker.widening.scale
-    if tied and maker.widening.scale > 1:
-        size = 2 * text["vocab_size"] * text["hidden_size"] >> 20
+    if base.tied and not tied:
         notices.append(
-            "some tokens have so small embeddings that the residual stream is scaled for their "
-            f"sake; the final norm then rounds worse in bf16, unless you --untie ({size} MiB more)"
+            "the head becomes a matrix of its own, since as the embedding its norm would round too "
+            f"much in bf16: {2 * shape.axes['vocab'] * shape.axes['hidden'] >> 20} MiB more "
+            "(--head tied keeps it)"
         )
+    config["qgpu"]["residual_scale"] = widening.scale
     config["qgpu"]["provenance"] = provenance | {"dropped": sorted(dropped), "notices": notices}
+    maker = TensorMaker(circuit, base, shape, DTYPES, widening, tied=tied)
     tasks = []
     for name, axes in shape.tensors():
         if name == HEAD and tied:
@@ -133,6 +145,19 @@ def plan_merge(
         size, dtype, pieces = maker.vision_task(stored)
         tasks.append(TensorTask(stored, size, dtype, pieces))
     return MergePlan(config, tuple(tasks), tuple(dropped), tuple(notices))
+
+
+def _widening(circuit: Circuit, base: Checkpoint, head: HeadChoice) -> tuple[Widening, bool]:
+    """How the base is widened, and whether head and embedding are one matrix."""
+    epsilon = float(circuit.sizes["rms_norm_eps"])
+    widening = Widening(circuit.base_hidden, circuit.hidden_size, epsilon)
+    exact = replace(widening, scale=widening.exact_scale)
+    if not base.tied or head is HeadChoice.OWN:
+        return exact, False
+    scale, borne = choose_scale(widening, base.embedding_rows(), base.tensor(FINAL_NORM))
+    if borne or head is HeadChoice.TIED:
+        return replace(widening, scale=scale), True
+    return exact, False
 
 
 def _check_fit(circuit: Circuit, base: Checkpoint) -> None:

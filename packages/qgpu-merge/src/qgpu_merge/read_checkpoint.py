@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -128,6 +128,12 @@ class Checkpoint:
         with _open(self._files[stored], "pt") as file:
             tensor: torch.Tensor = file.get_slice(stored)[first:last]
         return tensor
+
+    def embedding_rows(self, at_a_time: int = 8192) -> Iterator[torch.Tensor]:
+        """The embedding, some rows at a time."""
+        count = self.shape.axes["vocab"]
+        for first in range(0, count, at_a_time):
+            yield self.rows(EMBEDDING, first, min(first + at_a_time, count))
 
     def dtype(self, name: str) -> str:
         """The safetensors dtype in which a tensor is stored, by its name without prefix."""

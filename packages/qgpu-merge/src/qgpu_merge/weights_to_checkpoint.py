@@ -14,7 +14,7 @@ from qgpu_isa.new_folder import new_folder
 
 from qgpu_merge.base_record import OWN_FILES, side_files, write_base_record
 from qgpu_merge.errors import MergeError
-from qgpu_merge.merge_plan import MergePlan, plan_merge
+from qgpu_merge.merge_plan import HeadChoice, MergePlan, plan_merge
 from qgpu_merge.read_checkpoint import Checkpoint
 from qgpu_merge.read_circuit import MANIFEST, TENSORS, Circuit
 from qgpu_merge.write_checkpoint import CHECKPOINT_FOLDER, Progress, write_json, write_tensors
@@ -34,7 +34,11 @@ def package_versions() -> dict[str, str]:
 
 
 def plan_from_folders(
-    circuit_folder: Path, base: Checkpoint, *, may_pad: bool = False, untie: bool = False
+    circuit_folder: Path,
+    base: Checkpoint,
+    *,
+    may_pad: bool = False,
+    head: HeadChoice = HeadChoice.AUTO,
 ) -> MergePlan:
     """The plan for a circuit folder and a base.
 
@@ -48,7 +52,7 @@ def plan_from_folders(
         "base_tied_embeddings": base.tied,
         "base_rms_norm_eps": base.config["rms_norm_eps"],
     }
-    return plan_merge(circuit, base, provenance, may_pad=may_pad, untie=untie)
+    return plan_merge(circuit, base, provenance, may_pad=may_pad, head=head)
 
 
 def input_hashes(circuit_folder: Path, base_folder: Path) -> dict[str, str]:
@@ -66,7 +70,7 @@ def build_checkpoint(
     force: bool = False,
     shared: bool = False,
     may_pad: bool = False,
-    untie: bool = False,
+    head: HeadChoice = HeadChoice.AUTO,
     shard_bytes: int | None = None,
     start: Callable[[MergePlan], Progress] | None = None,
 ) -> MergePlan:
@@ -79,7 +83,7 @@ def build_checkpoint(
         force: whether to replace an existing checkpoint.
         shared: whether one that another process has put there is as good.
         may_pad: whether the base may grow to what the circuit needs.
-        untie: whether a head that is the base's embedding becomes a matrix of its own.
+        head: whether a head that is the base's embedding stays so.
         shard_bytes: largest size of a shard.
         start: called with the plan before the first tensor; returns the progress callback.
 
@@ -95,7 +99,7 @@ def build_checkpoint(
         ThreadPoolExecutor(max_workers=1) as background,
     ):
         base = Checkpoint(base_folder)
-        plan = plan_from_folders(circuit_folder, base, may_pad=may_pad, untie=untie)
+        plan = plan_from_folders(circuit_folder, base, may_pad=may_pad, head=head)
         options = {} if shard_bytes is None else {"shard_bytes": shard_bytes}
         inputs = background.submit(input_hashes, circuit_folder, base_folder)
         hashes = FolderHashes(folder)
