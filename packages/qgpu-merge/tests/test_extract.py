@@ -45,11 +45,11 @@ def test_round_trip(tmp_path: Path, circuit_folder: Path, tied: bool, dtype: tor
     write_synthetic_base(base, sizes, tied=tied, seed=4)
     path = base / "model.safetensors"
     save_file({name: t.to(dtype) for name, t in load_file(path).items()}, path, {"format": "pt"})
-    (base / "tokenizer.json").write_text('{"version": "1.0"}')
+    (base / "preprocessor_config.json").write_text('{"version": "1.0"}')
     build_checkpoint(circuit_folder, base, merged)
     run("extract", merged, "-o", out)
     assert_same(out, base)
-    assert (out / "tokenizer.json").read_text() == '{"version": "1.0"}'
+    assert (out / "preprocessor_config.json").read_text() == '{"version": "1.0"}'
 
 
 def test_a_padded_base(tmp_path: Path, circuit_folder: Path) -> None:
