@@ -31,7 +31,7 @@ RESIDUAL = {
     "code": BASE_HIDDEN + 6,
 }
 FIXED = BASE_HIDDEN + 6 + vocabulary(NANO).code_bits
-MUTE_GAIN, MUTE_WEIGHT, HEAD_GAIN = 2.0**64, -(2.0**60), 2.0**120
+MUTE_GAIN, MUTE_WEIGHT, HEAD_GAIN = 2.0**32, -(2.0**40), 2.0**120
 
 
 def tensor_shapes() -> dict[str, tuple[int, ...]]:

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 import torch
+from hypothesis import given
+from hypothesis import strategies as st
 from qgpu_isa.machine_config import NANO
 from qgpu_isa.vocabulary import vocabulary
 from qgpu_merge.errors import MergeError
@@ -116,7 +119,8 @@ def test_shards_hold_what_circuit_and_base_hold(
     assert torch.equal(merged.tensor(name), circuit.tensor(name))
     assert merged.tensor(name).shape == (96, 1, 4)
     base = Checkpoint(base_folder).tensor("layers.0.mlp.down_proj.weight")
-    assert torch.equal(merged.tensor("layers.2.mlp.down_proj.weight")[:64], base)
+    scale = merged.raw_config["qgpu"]["residual_scale"]
+    assert torch.equal(merged.tensor("layers.2.mlp.down_proj.weight")[:64], scale * base)
     assert not merged.tensor("layers.2.mlp.down_proj.weight")[64:].any()
 
 
@@ -172,6 +176,31 @@ def test_gains_stay_near_one(old: int, new: int) -> None:
     assert bool(((kept[1:old].abs() > 0.7) & (kept[1:old].abs() < 1.42)).all())
     whole = kept[:old].double() * 2.0 ** exponents.double()
     assert torch.allclose(whole, (1 + stored.double()) * (old / new) ** 0.5, rtol=1e-6, atol=1e-6)
+
+
+@given(
+    st.integers(1, 2000),
+    st.integers(1, 200),
+    st.sampled_from([1e-6, 1e-5]),
+    st.floats(1e-4, 1e4),
+    st.integers(0, 2**32 - 1),
+)
+def test_a_widened_norm_is_the_same_function(
+    old: int, more: int, epsilon: float, size: float, seed: int
+) -> None:
+    """Epsilon included, in exact arithmetic."""
+    widening = Widening(old, old + more, epsilon)
+    widening = replace(widening, scale=widening.exact_scale)
+    generator = torch.Generator().manual_seed(seed)
+    y = torch.randn(old, generator=generator, dtype=torch.float64) * size * epsilon**0.5
+    gain = torch.randn(old, generator=generator, dtype=torch.float64)
+    expected = y / (y.square().mean() + epsilon).sqrt() * gain
+    x = torch.zeros(old + more, dtype=torch.float64)
+    x[:old] = y * widening.scale
+    x[old] = widening.text_mark
+    found = x / (x.square().mean() + epsilon).sqrt()
+    found = found[:old] * gain * widening.factor
+    assert torch.allclose(found, expected, rtol=1e-9, atol=0)
 
 
 def test_columns_that_cannot_be_scaled_are_an_error() -> None:

@@ -42,19 +42,17 @@ GATHER_VALUE = 64.0
 """A 1 in a gathered row: far above the norm's epsilon however many rows are read at once."""
 
 
-MARK = 2.0**-70
-"""What marks a text token, in three dimensions of its own: its square vanishes beside any RMS."""
-
-MUTE_GAIN = 2.0**64
-MUTE_WEIGHT = -(2.0**60)
-"""Gain of a circuit layer's norms on the text mark, and weight of every gate, read gate and write
-strength on it: on text they are -2**54 / rms plus what they read of the text, and the SiLU (or
-sigmoid) of that is exactly 0 in bf16 and fp32. The largest embedding does not come near."""
+MUTE_GAIN = 2.0**32
+MUTE_WEIGHT = -(2.0**40)
+"""Gain of a circuit layer's norms on `text_gate`, and weight of every gate, read gate and write
+strength on it. A text token holds at least 2**-8 there: they are below -2**64 / rms plus what they
+read of the text, and the SiLU (or sigmoid) of that is exactly 0 in bf16 and fp32. The largest
+embedding does not come near."""
 
 HEAD_GAIN = 2.0**120
-"""Final norm's gain on the marks of the two heads. Logits of GPU tokens on text, and of text tokens
-on GPU tokens, are lowered by MARK * HEAD_GAIN / rms = 2**50 / rms; those of a text token on text
-move all together by 2**-19 / rms."""
+"""Final norm's gain on the marks of the two heads, where a text token holds 2**-70 and -2**-70.
+Logits of GPU tokens on text, and of text tokens on GPU tokens, are lowered by 2**50 / rms; those of
+a text token on text move all together by 2**-19 / rms."""
 
 
 def round_bf16(x: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:

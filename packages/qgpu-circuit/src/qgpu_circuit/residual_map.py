@@ -6,7 +6,7 @@ tokens nothing that the base's layers do reaches a logit. What must be told apar
 has a dimension behind the base's:
 
 - the anchor and the constants, 0 on text;
-- three marks (see `numerics.MARK`): `text_gate` mutes the circuit on text, `text_head` text tokens'
+- three marks, set by the merge: `text_gate` mutes the circuit on text, `text_head` text tokens'
   logits on GPU tokens, `gpu_head` GPU tokens' logits on text;
 - the code of the token, and, when all layers are done, that of the next. It stands where the
   embedding has it, so one matrix is both embedding and output head;

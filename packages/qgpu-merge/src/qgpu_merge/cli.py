@@ -61,6 +61,11 @@ def main() -> None:
     type=click.Choice([FIT, *PROFILES]),
     help=f"Machine to compile; default: '{FIT}', the largest that the base has room for.",
 )
+@click.option(
+    "--untie",
+    is_flag=True,
+    help="Give the head a matrix of its own: larger, and closest to the base in bf16.",
+)
 @click.option("--pad", is_flag=True, help="Let the base grow to the shape that a machine needs.")
 @click.option("-o", "--output", type=FOLDER, help="Folder to write; default: the cache.")
 @click.option("--force", is_flag=True, help="Replace an existing checkpoint.")
@@ -70,6 +75,7 @@ def build(
     circuit: Path | None,
     base: str | None,
     profile: str | None,
+    untie: bool,
     pad: bool,
     output: Path | None,
     force: bool,
@@ -132,6 +138,7 @@ def build(
             force=force,
             shared=cached,
             may_pad=pad,
+            untie=untie,
             shard_bytes=None if shard_mb is None else shard_mb << 20,
             start=start,
         )

@@ -15,7 +15,7 @@ from safetensors import SafetensorError, safe_open
 from qgpu_merge.base_record import KEPT, TENSORS, BaseRecord
 from qgpu_merge.errors import CheckpointError, MergeError
 from qgpu_merge.merge_plan import TensorTask
-from qgpu_merge.qwen35_layout import HEAD, Qwen35Shape, norm_before
+from qgpu_merge.qwen35_layout import EMBEDDING, HEAD, VISION_OUT, Qwen35Shape, norm_before
 from qgpu_merge.read_checkpoint import Checkpoint, text_config
 from qgpu_merge.widen_residual import Widening
 from qgpu_merge.write_checkpoint import CHECKPOINT_FOLDER, Progress, write_tensors
@@ -70,7 +70,14 @@ class _Extraction:
         except (OSError, ValueError) as error:
             raise CheckpointError(f"cannot read {config_path}: {error}") from None
         self.shape = Qwen35Shape.from_config(text_config(record.folder, config))
-        self.widening = Widening(self.shape.axes["hidden"], merged.shape.axes["hidden"])
+        widths = self.shape.axes["hidden"], merged.shape.axes["hidden"]
+        try:
+            scale = int(merged.raw_config["qgpu"]["residual_scale"])
+        except (KeyError, TypeError, ValueError):
+            raise CheckpointError(
+                f"{merged.folder}: the config's qgpu section is damaged"
+            ) from None
+        self.widening = Widening(*widths, scale=scale)
         self.offset = len(merged.shape.layer_types) - len(self.shape.layer_types)
         self.kept = set(self._with_kept(lambda file: file.keys()))
         self.prefix = next(
@@ -126,6 +133,8 @@ class _Extraction:
                 rows = rows[tuple(slice(0, n) for n in (rows.shape[0], *size[1:]))]
                 if shifts is not None:
                     rows = self.widening.behind_norm(name, rows, shifts)
+                elif tied or name == EMBEDDING or axes[0] == "hidden":
+                    rows = rows / self.widening.scale
                 yield rows.to(dtype)
 
         return make
@@ -135,6 +144,8 @@ class _Extraction:
     ) -> Callable[[], Iterator[torch.Tensor]]:
         def make() -> Iterator[torch.Tensor]:
             tensor = self.merged.stored_tensor(stored)
-            yield tensor[tuple(slice(0, n) for n in size)].to(dtype)
+            tensor = tensor[tuple(slice(0, n) for n in size)]
+            scale = self.widening.scale if stored.startswith(VISION_OUT) else 1.0
+            yield (tensor / scale).to(dtype)
 
         return make

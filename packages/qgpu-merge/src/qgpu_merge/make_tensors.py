@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
 
 import torch
 
@@ -19,13 +20,15 @@ from qgpu_merge.qwen35_layout import (
 )
 from qgpu_merge.read_checkpoint import Checkpoint
 from qgpu_merge.read_circuit import Circuit
+from qgpu_merge.residual_scale import choose_scale
 from qgpu_merge.widen_residual import Widening, pad
 
-TEXT_MARK = 2.0**-70
-"""What marks a text token (`qgpu_circuit.numerics.MARK`): its square vanishes beside any RMS."""
+HEAD_MARK = 2.0**-70
+"""What marks a text token for the two heads (`qgpu_circuit.numerics.HEAD_GAIN`): its square
+vanishes beside any RMS."""
 
 LARGEST_EMBEDDING = 2.0**20
-"""Embeddings up to here leave the circuit mute on text, by a margin of 2**14."""
+"""Embeddings up to here leave the circuit mute on text, by a margin of 2**16."""
 
 ROWS_AT_A_TIME = 8192
 
@@ -40,6 +43,7 @@ class TensorMaker:
         base: the model behind it.
         shape: of the merged model.
         dtypes: stored dtype of a base tensor -> dtype that it is kept in.
+        tied: whether the merged model's head is its embedding.
     """
 
     def __init__(
@@ -48,9 +52,23 @@ class TensorMaker:
         base: Checkpoint,
         shape: Qwen35Shape,
         dtypes: Mapping[str, torch.dtype],
+        *,
+        tied: bool,
     ) -> None:
         self.circuit, self.base, self.shape, self.dtypes = circuit, base, shape, dtypes
-        self.widening = Widening(circuit.base_hidden, circuit.hidden_size)
+        self.tied = tied
+        epsilon = float(circuit.sizes["rms_norm_eps"])
+        plain = Widening(circuit.base_hidden, circuit.hidden_size, epsilon)
+        scale = plain.exact_scale
+        if tied:
+            scale = choose_scale(plain, self._embedding(), base.tensor(FINAL_NORM))
+        self.widening = replace(plain, scale=scale)
+
+    def _embedding(self) -> Iterator[torch.Tensor]:
+        """The base's embedding, some rows at a time."""
+        count = self.base.shape.axes["vocab"]
+        for first in range(0, count, ROWS_AT_A_TIME):
+            yield self.base.rows(EMBEDDING, first, min(first + ROWS_AT_A_TIME, count))
 
     def task(self, name: str, axes: Axes) -> tuple[torch.dtype, Pieces]:
         """Dtype and maker of a tensor of the language model."""
@@ -81,6 +99,7 @@ class TensorMaker:
         def make() -> Iterator[torch.Tensor]:
             found = self.base.stored_tensor(stored).to(dtype)
             if stored.startswith(VISION_OUT):
+                found = found * self.widening.scale
                 axes = ("hidden", "inner")[: found.dim()]
                 found = pad(found, axes, "hidden", self.circuit.hidden_size)
                 if found.dim() == 1:
@@ -97,6 +116,8 @@ class TensorMaker:
         if is_residual_norm(name):
             return self.widening.norm(tensor, self.widening.exponents(tensor))
         tensor = self._behind_norm(name, axes, tensor)
+        if axes[0] == "hidden":
+            tensor = tensor * self.widening.scale
         tensor = pad(tensor, axes, "hidden", self.circuit.hidden_size)
         return pad(tensor, axes, "intermediate", self.shape.axes["intermediate"])
 
@@ -111,9 +132,11 @@ class TensorMaker:
 
     def _final_norm(self) -> torch.Tensor:
         stored = self.base.tensor(FINAL_NORM)
-        # A head that is the embedding too cannot take anything over.
-        exponents = None if self.base.tied else self.widening.exponents(stored)
-        out = self.widening.norm(stored, exponents)
+        if self.tied:
+            # A head that is the embedding too cannot take anything over, and is scaled with it.
+            out = self.widening.norm(stored, None, divide=self.widening.scale)
+        else:
+            out = self.widening.norm(stored, self.widening.exponents(stored))
         own = self.circuit.tensor(FINAL_NORM)
         out[self.circuit.base_hidden :] = own[self.circuit.base_hidden :].float()
         return out
@@ -132,6 +155,8 @@ class TensorMaker:
                 )
             if name == HEAD:
                 rows = self._behind_norm(name, axes, rows)
+            else:
+                rows = rows * self.widening.scale
             rows = pad(rows, axes, "hidden", self.circuit.hidden_size)
             self._mark(rows, name)
             yield rows
@@ -144,6 +169,6 @@ class TensorMaker:
         """Sets the marks of text in rows (or one row) of embedding or head."""
         marks = self.circuit.marks
         if name == EMBEDDING:
-            rows[..., marks["text_gate"]] = TEXT_MARK
-        rows[..., marks["text_head"]] = TEXT_MARK
-        rows[..., marks["gpu_head"]] = -TEXT_MARK
+            rows[..., marks["text_gate"]] = self.widening.text_mark
+        rows[..., marks["text_head"]] = HEAD_MARK
+        rows[..., marks["gpu_head"]] = -HEAD_MARK

@@ -74,7 +74,12 @@ class MergePlan:
 
 
 def plan_merge(
-    circuit: Circuit, base: Checkpoint, provenance: dict[str, Any], *, may_pad: bool = False
+    circuit: Circuit,
+    base: Checkpoint,
+    provenance: dict[str, Any],
+    *,
+    may_pad: bool = False,
+    untie: bool = False,
 ) -> MergePlan:
     """Plans the merge of a circuit and a base.
 
@@ -83,6 +88,7 @@ def plan_merge(
         base: a Qwen3.5 checkpoint.
         provenance: recorded in the config.
         may_pad: whether the base's layers may grow to what the circuit needs.
+        untie: whether a head that is the base's embedding becomes a matrix of its own.
 
     Raises:
         MergeError: they do not fit together.
@@ -103,11 +109,16 @@ def plan_merge(
         notices.append("the vision tower is left out: its last layer is not where Qwen3.5 has it")
     provenance = provenance | {"dropped": sorted(dropped), "notices": notices}
     config, text = _merged_config(circuit, base, provenance, vision=vision)
+    tied = base.tied and not untie
+    for section in (config, config.get("text_config")):
+        if section is not None and (base.tied or "tie_word_embeddings" in section):
+            section["tie_word_embeddings"] = tied
     shape = Qwen35Shape.from_config(text)
-    maker = TensorMaker(circuit, base, shape, DTYPES)
+    maker = TensorMaker(circuit, base, shape, DTYPES, tied=tied)
+    config["qgpu"]["residual_scale"] = maker.widening.scale
     tasks = []
     for name, axes in shape.tensors():
-        if name == HEAD and base.tied:
+        if name == HEAD and tied:
             continue
         stored = checkpoint_name(name, multimodal=base.multimodal)
         dtype, pieces = maker.task(name, axes)

@@ -20,6 +20,7 @@ from qgpu_isa.new_folder import new_folder
 from qgpu_merge.merge_plan import TensorTask
 from qgpu_merge.qwen35_layout import (
     EMBEDDING,
+    FINAL_NORM,
     HEAD,
     MULTIMODAL_MODEL_TYPE,
     TEXT_MODEL_TYPE,
@@ -166,7 +167,10 @@ class _Random:
             x[:, self.outliers] *= 15.0
             return x
         if is_residual_norm(name):
-            return torch.exp(1.2 * x).clamp(0.1, 20.0) - 1.0
+            # From 0.1 to 20, but small where the stream is large, as training leaves them.
+            gains = torch.exp((0.5 if name == FINAL_NORM else 1.2) * x).clamp(0.1, 20.0)
+            gains[self.outliers] = gains[self.outliers].clamp_max(1.0) * 0.1
+            return gains - 1.0
         if name.endswith("A_log"):
             return torch.empty(size).uniform_(0.01, 16.0, generator=generator).log()
         if name.endswith("dt_bias"):
@@ -177,6 +181,7 @@ class _Random:
             return x * 0.4
         x *= 1.0 / math.sqrt(size[1])
         if axes[0] == "hidden":
-            x *= 0.6
+            # Deep random networks are chaotic where their layers write as much as they read.
+            x *= 0.3 / math.sqrt(len(self.shape.layer_types))
             x[self.outliers] *= 8.0
         return x

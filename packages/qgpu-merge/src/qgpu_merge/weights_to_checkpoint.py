@@ -36,7 +36,7 @@ def package_versions() -> dict[str, str]:
 
 
 def plan_from_folders(
-    circuit_folder: Path, base: Checkpoint, *, may_pad: bool = False
+    circuit_folder: Path, base: Checkpoint, *, may_pad: bool = False, untie: bool = False
 ) -> MergePlan:
     """The plan for a circuit folder and a base.
 
@@ -50,7 +50,7 @@ def plan_from_folders(
         "base_tied_embeddings": base.tied,
         "base_rms_norm_eps": base.config["rms_norm_eps"],
     }
-    return plan_merge(circuit, base, provenance, may_pad=may_pad)
+    return plan_merge(circuit, base, provenance, may_pad=may_pad, untie=untie)
 
 
 def input_hashes(circuit_folder: Path, base_folder: Path) -> dict[str, str]:
@@ -68,6 +68,7 @@ def build_checkpoint(
     force: bool = False,
     shared: bool = False,
     may_pad: bool = False,
+    untie: bool = False,
     shard_bytes: int | None = None,
     start: Callable[[MergePlan], Progress] | None = None,
 ) -> MergePlan:
@@ -80,6 +81,7 @@ def build_checkpoint(
         force: whether to replace an existing checkpoint.
         shared: whether one that another process has put there is as good.
         may_pad: whether the base may grow to what the circuit needs.
+        untie: whether a head that is the base's embedding becomes a matrix of its own.
         shard_bytes: largest size of a shard.
         start: called with the plan before the first tensor; returns the progress callback.
 
@@ -95,7 +97,7 @@ def build_checkpoint(
         ThreadPoolExecutor(max_workers=1) as background,
     ):
         base = Checkpoint(base_folder)
-        plan = plan_from_folders(circuit_folder, base, may_pad=may_pad)
+        plan = plan_from_folders(circuit_folder, base, may_pad=may_pad, untie=untie)
         options = {} if shard_bytes is None else {"shard_bytes": shard_bytes}
         inputs = background.submit(input_hashes, circuit_folder, base_folder)
         hashes = FolderHashes(folder)
