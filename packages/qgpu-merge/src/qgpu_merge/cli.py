@@ -256,7 +256,7 @@ def synthesize(
 
 
 @main.command()
-@click.argument("original", type=FOLDER)
+@click.argument("original")
 @click.argument("merged", type=FOLDER)
 @click.option(
     "--text", "texts", type=FOLDER, multiple=True, help="Text file instead of the default text."
@@ -285,16 +285,19 @@ def synthesize(
 @click.option("--seed", type=int, default=0, show_default=True)
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 @_reports_errors
-def check(original: Path, merged: Path, as_json: bool, **options: Any) -> None:
+def check(original: str, merged: Path, as_json: bool, **options: Any) -> None:
     """Measure that MERGED treats text as ORIGINAL does.
+
+    ORIGINAL is a folder or a name on the hub, as the --base of a build.
 
     Exit status: 0 if all limits are met, 1 if one is missed, 2 for wrong input.
     """
     # Read when torch is imported: its threads sleep while they wait, so busy cores do not stall it.
     os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
     from qgpu_merge.check.open_pair import open_pair
+    from qgpu_merge.resolve_base import resolve_base
 
-    pair = open_pair(original, merged)
+    pair = open_pair(resolve_base(original, _say), merged)
     from qgpu_merge.check.limits import failures
     from qgpu_merge.check.measure import Options, measure
     from qgpu_merge.check.progress import StageBars

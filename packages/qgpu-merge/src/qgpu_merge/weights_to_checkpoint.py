@@ -17,6 +17,7 @@ from qgpu_merge.base_record import OWN_FILES, side_files, write_base_record
 from qgpu_merge.errors import MergeError
 from qgpu_merge.merge_plan import MergePlan, plan_merge
 from qgpu_merge.merged_tokenizer import write_merged_tokenizer
+from qgpu_merge.model_card import write_model_card
 from qgpu_merge.read_checkpoint import Checkpoint
 from qgpu_merge.read_circuit import MANIFEST, TENSORS, Circuit
 from qgpu_merge.write_checkpoint import CHECKPOINT_FOLDER, Progress, write_json, write_tensors
@@ -111,6 +112,7 @@ def build_checkpoint(
         write_merged_tokenizer(base_folder, folder, machine, section["token_offset"])
         write_base_record(folder, base, plan.dropped)
         section["provenance"]["inputs"] = inputs.result()
+        write_model_card(folder, base, plan)
         write_json(folder / "config.json", plan.config)
         hashes.write_manifest()
     return plan
