@@ -70,6 +70,8 @@ def main() -> None:
 @click.option("-o", "--output", type=FOLDER, help="Folder to write; default: the cache.")
 @click.option("--force", is_flag=True, help="Replace an existing checkpoint.")
 @click.option("--shard-mb", type=click.IntRange(1), help="Largest size of a shard, in MiB.")
+@click.option("--dry-run", is_flag=True, help="Print what would be written, and write nothing.")
+@click.option("--json", "as_json", is_flag=True, help="With --dry-run: print one JSON object.")
 @_reports_errors
 def build(
     circuit: Path | None,
@@ -80,6 +82,8 @@ def build(
     output: Path | None,
     force: bool,
     shard_mb: int | None,
+    dry_run: bool,
+    as_json: bool,
 ) -> None:
     """Write a merged checkpoint and print its path.
 
@@ -94,6 +98,10 @@ def build(
 
     Missing parents of the output are made. A checkpoint that is there already is replaced only
     with --force, and anything else is never replaced. A link stays: its folder is written.
+
+    With --dry-run no checkpoint is written and -o is not needed: the groups of tensors, their
+    sizes and the notices are printed. What the plan needs, a circuit or a base that is missing,
+    is still made or downloaded.
     """
     from qgpu_isa.cache import find_entry, tidy
 
@@ -101,8 +109,10 @@ def build(
 
     if circuit is not None and profile is not None:
         raise click.UsageError("--circuit already says which machine; leave --profile out")
+    if as_json and not dry_run:
+        raise click.UsageError("--json goes with --dry-run")
     cached = output is None
-    if output is None:
+    if output is None and not dry_run:
         if circuit is not None or base is not None:
             raise click.UsageError("-o is needed with --circuit or --base")
         profile = "default" if profile in (None, FIT) else profile
@@ -115,9 +125,15 @@ def build(
 
     base_folder = None if base is None else resolve_base(base, _say)
     if circuit is None:
-        wanted = profile or ("default" if base_folder is None else FIT)
+        wanted = profile or FIT
+        if base_folder is None and wanted == FIT:
+            wanted = "default"
         circuit = ensure_circuit(wanted, _say, base_folder)
     base_folder = base_folder or ensure_base(circuit, _say)
+    if dry_run:
+        _print_plan(circuit, base_folder, pad=pad, untie=untie, as_json=as_json)
+        return
+    assert output is not None
     with ExitStack() as stack:
 
         def start(plan: MergePlan) -> Progress:
@@ -143,6 +159,17 @@ def build(
             start=start,
         )
     click.echo(output)
+
+
+def _print_plan(circuit: Path, base: Path, *, pad: bool, untie: bool, as_json: bool) -> None:
+    from qgpu_merge.describe_plan import describe_plan, plan_facts
+    from qgpu_merge.read_checkpoint import Checkpoint
+    from qgpu_merge.read_circuit import Circuit
+    from qgpu_merge.weights_to_checkpoint import plan_from_folders
+
+    plan = plan_from_folders(circuit, Checkpoint(base), may_pad=pad, untie=untie)
+    facts = plan_facts(plan, Circuit(circuit))
+    click.echo(json.dumps(facts, indent=2) if as_json else describe_plan(facts))
 
 
 def _verify(path: Path) -> dict[str, int]:
