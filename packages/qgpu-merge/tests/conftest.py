@@ -34,6 +34,12 @@ edited_merge = _load("edited_merge")
 
 
 @pytest.fixture(scope="session")
+def qwen_tokenizer() -> ModuleType:
+    """The module that writes a small tokenizer; made when asked for, as it imports transformers."""
+    return _load("qwen_tokenizer")
+
+
+@pytest.fixture(scope="session")
 def circuit_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder: Path = fake_circuit.write_fake_circuit(tmp_path_factory.mktemp("c") / "circuit")
     return folder

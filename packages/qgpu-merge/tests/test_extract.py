@@ -47,14 +47,13 @@ def test_round_trip(tmp_path: Path, circuit_folder: Path, tied: str, dtype: torc
     write_synthetic_base(base, sizes, tied=tied != "untied", seed=4)
     path = base / "model.safetensors"
     save_file({name: t.to(dtype) for name, t in load_file(path).items()}, path, {"format": "pt"})
-    (base / "tokenizer.json").write_text('{"version": "1.0"}')
-    build_checkpoint(
-        circuit_folder, base, merged, head=HeadChoice.OWN if tied == "untie" else HeadChoice.TIED
-    )
+    (base / "preprocessor_config.json").write_text('{"version": "1.0"}')
+    head = HeadChoice.OWN if tied == "untie" else HeadChoice.TIED
+    build_checkpoint(circuit_folder, base, merged, head=head)
     assert (HEAD in contents(merged)) == (tied != "tied")
     run("extract", merged, "-o", out)
     assert_same(out, base)
-    assert (out / "tokenizer.json").read_text() == '{"version": "1.0"}'
+    assert (out / "preprocessor_config.json").read_text() == '{"version": "1.0"}'
 
 
 def test_a_padded_base(tmp_path: Path, circuit_folder: Path) -> None:

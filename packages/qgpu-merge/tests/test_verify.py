@@ -17,11 +17,8 @@ def run(*arguments: object) -> Result:
 
 def test_all_files_are_listed(merged_folder: Path) -> None:
     listed = verify_files(merged_folder)
-    names = {
-        path.relative_to(merged_folder).as_posix()
-        for path in merged_folder.rglob("*")
-        if path.is_file()
-    }
+    files = (path for path in merged_folder.rglob("*") if path.is_file())
+    names = {path.relative_to(merged_folder).as_posix() for path in files}
     assert names - set(listed) <= {"qgpu-files.json", "README.md"}
     assert len([name for name in listed if name.endswith(".safetensors")]) > 1
 

@@ -16,7 +16,7 @@ from qgpu_isa.errors import QgpuError, os_error_text
 from qgpu_isa.machine_config import PROFILES
 
 if TYPE_CHECKING:
-    from qgpu_merge.merge_plan import MergePlan
+    from qgpu_merge.merge_plan import HeadChoice, MergePlan
     from qgpu_merge.write_checkpoint import Progress
 
 FIT = "fit"
@@ -72,6 +72,8 @@ def main() -> None:
 @click.option("-o", "--output", type=FOLDER, help="Folder to write; default: the cache.")
 @click.option("--force", is_flag=True, help="Replace an existing checkpoint.")
 @click.option("--shard-mb", type=click.IntRange(1), help="Largest size of a shard, in MiB.")
+@click.option("--dry-run", is_flag=True, help="Print what would be written, and write nothing.")
+@click.option("--json", "as_json", is_flag=True, help="With --dry-run: print one JSON object.")
 @_reports_errors
 def build(
     circuit: Path | None,
@@ -82,6 +84,8 @@ def build(
     output: Path | None,
     force: bool,
     shard_mb: int | None,
+    dry_run: bool,
+    as_json: bool,
 ) -> None:
     """Write a merged checkpoint and print its path.
 
@@ -96,6 +100,10 @@ def build(
 
     Missing parents of the output are made. A checkpoint that is there already is replaced only
     with --force, and anything else is never replaced. A link stays: its folder is written.
+
+    With --dry-run no checkpoint is written and -o is not needed: the groups of tensors, their
+    sizes and the notices are printed. What the plan needs, a circuit or a base that is missing,
+    is still made or downloaded.
     """
     from qgpu_isa.cache import find_entry, tidy
 
@@ -103,8 +111,10 @@ def build(
 
     if circuit is not None and profile is not None:
         raise click.UsageError("--circuit already says which machine; leave --profile out")
+    if as_json and not dry_run:
+        raise click.UsageError("--json goes with --dry-run")
     cached = output is None
-    if output is None:
+    if output is None and not dry_run:
         if circuit is not None or base is not None:
             raise click.UsageError("-o is needed with --circuit or --base")
         profile = "default" if profile in (None, FIT) else profile
@@ -118,9 +128,15 @@ def build(
 
     base_folder = None if base is None else resolve_base(base, _say)
     if circuit is None:
-        wanted = profile or ("default" if base_folder is None else FIT)
+        wanted = profile or FIT
+        if base_folder is None and wanted == FIT:
+            wanted = "default"
         circuit = ensure_circuit(wanted, _say, base_folder)
     base_folder = base_folder or ensure_base(circuit, _say)
+    if dry_run:
+        _print_plan(circuit, base_folder, pad=pad, head=HeadChoice(head), as_json=as_json)
+        return
+    assert output is not None
     with ExitStack() as stack:
 
         def start(plan: MergePlan) -> Progress:
@@ -146,6 +162,17 @@ def build(
             start=start,
         )
     click.echo(output)
+
+
+def _print_plan(circuit: Path, base: Path, *, pad: bool, head: HeadChoice, as_json: bool) -> None:
+    from qgpu_merge.describe_plan import describe_plan, plan_facts
+    from qgpu_merge.read_checkpoint import Checkpoint
+    from qgpu_merge.read_circuit import Circuit
+    from qgpu_merge.weights_to_checkpoint import plan_from_folders
+
+    plan = plan_from_folders(circuit, Checkpoint(base), may_pad=pad, head=head)
+    facts = plan_facts(plan, Circuit(circuit))
+    click.echo(json.dumps(facts, indent=2) if as_json else describe_plan(facts))
 
 
 def _verify(path: Path) -> dict[str, int]:
@@ -259,7 +286,7 @@ def synthesize(
 
 
 @main.command()
-@click.argument("original", type=FOLDER)
+@click.argument("original")
 @click.argument("merged", type=FOLDER)
 @click.option(
     "--text", "texts", type=FOLDER, multiple=True, help="Text file instead of the default text."
@@ -288,16 +315,19 @@ def synthesize(
 @click.option("--seed", type=int, default=0, show_default=True)
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 @_reports_errors
-def check(original: Path, merged: Path, as_json: bool, **options: Any) -> None:
+def check(original: str, merged: Path, as_json: bool, **options: Any) -> None:
     """Measure that MERGED treats text as ORIGINAL does.
+
+    ORIGINAL is a folder or a name on the hub, as the --base of a build.
 
     Exit status: 0 if all limits are met, 1 if one is missed, 2 for wrong input.
     """
     # Read when torch is imported: its threads sleep while they wait, so busy cores do not stall it.
     os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
     from qgpu_merge.check.open_pair import open_pair
+    from qgpu_merge.resolve_base import resolve_base
 
-    pair = open_pair(original, merged)
+    pair = open_pair(resolve_base(original, _say), merged)
     from qgpu_merge.check.limits import failures
     from qgpu_merge.check.measure import Options, measure
     from qgpu_merge.check.progress import StageBars

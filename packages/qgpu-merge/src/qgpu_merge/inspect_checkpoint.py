@@ -65,5 +65,19 @@ def describe(facts: dict[str, Any]) -> str:
         f"{facts['layers'] - section['circuit_layers']} layers",
         f"  GPU tokens    from {section['token_offset']}",
         f"  marks of text dimensions {', '.join(map(str, section['marks'].values()))}",
+        *_provenance(section.get("provenance", {})),
     ]
     return "\n".join(lines)
+
+
+def _provenance(provenance: dict[str, Any]) -> list[str]:
+    lines = []
+    if "versions" in provenance:
+        versions = (f"{name} {number}" for name, number in provenance["versions"].items())
+        lines.append(f"  made with     {', '.join(versions)}")
+    if provenance.get("dropped"):
+        lines.append(f"  left out      {len(provenance['dropped'])} tensors of the base")
+    lines += [f"  notice        {notice}" for notice in provenance.get("notices", ())]
+    for name, digest in provenance.get("inputs", {}).items():
+        lines.append(f"  made from     {name}, SHA-256 {digest[:16]}")
+    return lines

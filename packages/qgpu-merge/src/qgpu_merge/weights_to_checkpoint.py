@@ -10,11 +10,14 @@ from pathlib import Path
 from typing import Any
 
 from qgpu_isa.file_hashes import FolderHashes, hash_file
+from qgpu_isa.machine_config import MachineConfig
 from qgpu_isa.new_folder import new_folder
 
 from qgpu_merge.base_record import OWN_FILES, side_files, write_base_record
 from qgpu_merge.errors import MergeError
 from qgpu_merge.merge_plan import HeadChoice, MergePlan, plan_merge
+from qgpu_merge.merged_tokenizer import write_merged_tokenizer
+from qgpu_merge.model_card import write_model_card
 from qgpu_merge.read_checkpoint import Checkpoint
 from qgpu_merge.read_circuit import MANIFEST, TENSORS, Circuit
 from qgpu_merge.write_checkpoint import CHECKPOINT_FOLDER, Progress, write_json, write_tensors
@@ -108,8 +111,12 @@ def build_checkpoint(
         for path in side_files(base):
             if path.name not in OWN_FILES:
                 shutil.copyfile(path, folder / path.name)
+        section = plan.config["qgpu"]
+        machine = MachineConfig(**section["machine"])
+        write_merged_tokenizer(base_folder, folder, machine, section["token_offset"])
         write_base_record(folder, base, plan.dropped)
-        plan.config["qgpu"]["provenance"]["inputs"] = inputs.result()
+        section["provenance"]["inputs"] = inputs.result()
+        write_model_card(folder, base, plan)
         write_json(folder / "config.json", plan.config)
         hashes.write_manifest()
     return plan
