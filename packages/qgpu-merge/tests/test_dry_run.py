@@ -43,7 +43,7 @@ def test_text_and_that_nothing_is_written(
     tmp_path: Path, circuit_folder: Path, base_folder: Path
 ) -> None:
     output = tmp_path / "new" / "merged"
-    result = dry("--circuit", circuit_folder, "--base", base_folder, "-o", output, "--untie")
+    result = dry("--circuit", circuit_folder, "--base", base_folder, "-o", output, "--head", "own")
     assert result.exit_code == 0, result.output
     for part in ("machine 'nano'", "text embedding", "GPU head rows", "base layers", "norms"):
         assert part in result.output

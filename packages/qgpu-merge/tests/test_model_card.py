@@ -12,7 +12,8 @@ import pytest
 from click.testing import CliRunner
 from huggingface_hub import ModelCard, metadata_load
 from qgpu_merge import cli
-from qgpu_merge.model_card import card_fields, hub_source
+from qgpu_merge.base_files import hub_source
+from qgpu_merge.model_card import card_fields
 from qgpu_merge.weights_to_checkpoint import build_checkpoint
 
 COMMIT = "0123456789abcdef0123456789abcdef01234567"

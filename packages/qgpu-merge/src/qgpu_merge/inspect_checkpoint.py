@@ -72,6 +72,9 @@ def describe(facts: dict[str, Any]) -> str:
 
 def _provenance(provenance: dict[str, Any]) -> list[str]:
     lines = []
+    if "base" in provenance:
+        commit = provenance.get("base_commit")
+        lines.append(f"  merged with   {provenance['base']}{f' at {commit}' if commit else ''}")
     if "versions" in provenance:
         versions = (f"{name} {number}" for name, number in provenance["versions"].items())
         lines.append(f"  made with     {', '.join(versions)}")

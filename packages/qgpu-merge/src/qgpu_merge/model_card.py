@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from pathlib import Path
 from typing import Any
 
 from qgpu_isa.machine_config import MachineConfig
 from qgpu_isa.vocabulary import vocabulary
 
-from qgpu_merge.base_files import CARD
+from qgpu_merge.base_files import CARD, hub_source
 from qgpu_merge.merge_plan import MergePlan
 from qgpu_merge.merged_tokenizer import TOKENIZER
 from qgpu_merge.read_checkpoint import Checkpoint
@@ -18,15 +17,6 @@ COPIED_FIELDS = ("license", "license_name", "license_link", "language")
 """Fields of the base's card that hold for the merged model as well."""
 
 TAGS = ["qgpu", "gpu", "cuda", "compiled-weights"]
-
-HUB_SNAPSHOT = re.compile(r"models--(?P<owner>[^/]+?)--(?P<name>[^/]+)/snapshots/(?P<commit>\w+)")
-"""How the hub client's cache names the folder of a model."""
-
-
-def hub_source(folder: Path) -> tuple[str, str] | None:
-    """Name and commit of the model on the hub that a folder of the hub's cache holds."""
-    match = HUB_SNAPSHOT.search(folder.absolute().as_posix() + "/")
-    return None if match is None else (f"{match['owner']}/{match['name']}", match["commit"])
 
 
 def card_fields(base: Path) -> dict[str, Any]:

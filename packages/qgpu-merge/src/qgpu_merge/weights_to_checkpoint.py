@@ -13,6 +13,7 @@ from qgpu_isa.file_hashes import FolderHashes, hash_file
 from qgpu_isa.machine_config import MachineConfig
 from qgpu_isa.new_folder import new_folder
 
+from qgpu_merge.base_files import hub_source
 from qgpu_merge.base_record import OWN_FILES, side_files, write_base_record
 from qgpu_merge.errors import MergeError
 from qgpu_merge.merge_plan import HeadChoice, MergePlan, plan_merge
@@ -49,7 +50,11 @@ def plan_from_folders(
         MergeError: the circuit cannot be read, or they do not fit.
     """
     circuit = Circuit(circuit_folder)
+    source = hub_source(base.folder)
+    name, commit = source or (base.folder.resolve().name, None)
     provenance: dict[str, Any] = {
+        "base": name,
+        "base_commit": commit,
         "versions": package_versions(),
         "base_vocab_size": base.shape.axes["vocab"],
         "base_tied_embeddings": base.tied,
