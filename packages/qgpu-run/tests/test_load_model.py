@@ -21,11 +21,13 @@ BANKS = [[[0, 0], [1, 0]], [[0, 1], [1, 1]]]
 
 def config(**changes: Any) -> dict[str, Any]:
     section = {
-        "format": 1,
+        "format": 2,
         "machine": dataclasses.asdict(NANO),
         "token_offset": 10,
         "memory": {"columns": 32, "rows_per_head": 32, "banks": BANKS},
         "digest": "d",
+        "circuit_layers": 3,
+        "marks": {"text_gate": 5, "text_head": 6, "gpu_head": 7},
     }
     return {
         "model_type": "qwen3_5_text",
@@ -44,6 +46,10 @@ def test_a_manifest_is_read(tmp_path: Path) -> None:
     manifest = read_manifest(write(tmp_path, config()))
     assert manifest.config == NANO
     assert manifest.token_offset == 10
+    assert (manifest.circuit_layers, manifest.text_gate) == (3, 5)
+    nested = config()
+    nested["text_config"] = {"vocab_size": nested.pop("vocab_size")}
+    assert read_manifest(write(tmp_path, nested)) == manifest
 
 
 @pytest.mark.parametrize(
@@ -59,6 +65,8 @@ def test_a_manifest_is_read(tmp_path: Path) -> None:
         (config(memory={"columns": 32, "rows_per_head": 1, "banks": BANKS}), "too few words"),
         (config(memory={}), "banks"),
         (config(token_offset=11), "build it again"),
+        (config(marks={}), "text_gate"),
+        (config() | {"text_config": 3}, "build it again"),
     ],
 )
 def test_wrong_manifests(tmp_path: Path, data: Any, message: str) -> None:

@@ -106,7 +106,8 @@ def read_manifest(path: Path) -> ModelManifest:
     except (KeyError, TypeError, ValueError, ConfigError) as error:
         raise ModelError(f"{path}: the qgpu section of config.json is wrong: {error}") from None
     wanted = manifest.token_offset + vocabulary(machine).size
-    found = (config.get("text_config") or config).get("vocab_size")
+    nested = config.get("text_config", config)
+    found = nested.get("vocab_size") if isinstance(nested, dict) else None
     if found != wanted:
         raise ModelError(
             f"{path} has {found} tokens, machine '{machine.name}' of this "
