@@ -10,7 +10,7 @@ import hashlib
 import json
 import os
 from collections.abc import Callable, Iterator
-from concurrent.futures import Executor, ThreadPoolExecutor
+from concurrent.futures import Executor, Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
@@ -73,11 +73,14 @@ class HashingFile:
         self._file, self._hasher = file, hasher
         self._digest = hashlib.sha256()
         self._size = 0
+        self._hashing: Future[None] | None = None
 
     def write(self, data: bytes | bytearray | memoryview) -> None:
-        """Appends and hashes."""
+        """Appends and hashes; keeps the data until the next call or the end."""
         view = memoryview(data).cast("B")
-        hashed = self._hasher.submit(self._digest.update, view)
+        if self._hashing is not None:
+            self._hashing.result()
+        self._hashing = self._hasher.submit(self._digest.update, view)
         for first in range(0, view.nbytes, BLOCK_BYTES):
             block = view[first : first + BLOCK_BYTES]
             if bytes(block) == _ZEROS[: block.nbytes]:
@@ -85,17 +88,13 @@ class HashingFile:
             else:
                 self._file.write(block)
         self._size += view.nbytes
-        hashed.result()
 
-    def close(self) -> None:
-        """Ends the file where it was written to, hole or not; its bytes are then on disk."""
+    def end(self) -> FileHash:
+        """Ends the file where it was written to, hole or not."""
         self._file.truncate(self._size)
         self._file.flush()
-        os.fsync(self._file.fileno())
-
-    @property
-    def result(self) -> FileHash:
-        """The hash of what was written so far."""
+        if self._hashing is not None:
+            self._hashing.result()
         return FileHash(self._size, self._digest.hexdigest())
 
 
@@ -110,18 +109,30 @@ class FolderHashes:
 
     folder: Path
     known: dict[str, FileHash] = field(default_factory=dict)
+    _syncing: list[Future[None]] = field(default_factory=list)
+    _syncer: Executor = field(default_factory=lambda: ThreadPoolExecutor(max_workers=1))
 
     @contextmanager
     def create(self, name: str) -> Iterator[HashingFile]:
-        """A new file of the folder; its bytes are on disk, and its hash known, at the end."""
+        """A new file; its hash is known at the end, its bytes are on disk after `wait`."""
         with (
             (self.folder / name).open("wb") as file,
             ThreadPoolExecutor(max_workers=1) as hasher,
         ):
             hashing = HashingFile(file, hasher)
             yield hashing
-            hashing.close()
-        self.known[name] = hashing.result
+            self.known[name] = hashing.end()
+            # The next file is written meanwhile.
+            self._syncing.append(self._syncer.submit(_sync, os.dup(file.fileno())))
+
+    def wait(self) -> None:
+        """Returns when the files that `create` made are on disk.
+
+        Raises:
+            OSError: one of them could not be written.
+        """
+        while self._syncing:
+            self._syncing.pop().result()
 
     def write_manifest(self) -> None:
         """Writes `qgpu-files.json`, the last file; reads those whose hashes are not known yet."""
@@ -135,6 +146,13 @@ class FolderHashes:
         }
         text = json.dumps({"format": FILES_FORMAT, "files": files}, indent=2) + "\n"
         (self.folder / FILES_MANIFEST).write_text(text, encoding="utf-8")
+
+
+def _sync(descriptor: int) -> None:
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
 
 
 def list_files(folder: Path) -> list[str]:

@@ -53,6 +53,7 @@ def write_tensors(
             name = f"model-{number:05d}-of-{len(shards):05d}.safetensors"
         weight_map |= {task.name: name for task in shard}
         _write_shard(hashes, name, shard, progress)
+    hashes.wait()
     if len(shards) > 1:
         total = sum(task.bytes for task in tasks)
         index = {"metadata": {"total_size": total}, "weight_map": weight_map}
