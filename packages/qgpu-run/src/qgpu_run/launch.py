@@ -13,7 +13,7 @@ from qgpu_isa.interpreter import Launch, launch_tokens
 from qgpu_isa.interpreter.machine import cta_tokens, pass_mask
 from qgpu_isa.vocabulary import Fault, Token, TokenClass, Vocabulary, vocabulary
 
-from qgpu_run.engines.engine import Engine
+from qgpu_run.engines.engine import Engine, RowEngine
 from qgpu_run.errors import ForeignTokenError, KernelFaultError, RequestError, TokenLimitError
 
 MAX_TOKENS = 100_000
@@ -44,9 +44,19 @@ class LaunchTrace:
 
 def setup_tokens(launch: Launch, cta: int) -> list[int]:
     """The tokens that the host writes before a CTA; before CTA 0, program and memory as well."""
+    return (shared_setup(launch) if cta == 0 else []) + cta_setup(launch, cta)
+
+
+def shared_setup(launch: Launch) -> list[int]:
+    """The tokens that load program and memory."""
     encode = vocabulary(launch.config).encode
-    tokens = launch_tokens(launch) if cta == 0 else []
-    return [encode(t) for t in tokens + cta_tokens(launch.config, launch.threads, cta)]
+    return [encode(token) for token in launch_tokens(launch)]
+
+
+def cta_setup(launch: Launch, cta: int) -> list[int]:
+    """The tokens that start a CTA; they are as many for all CTAs of a launch."""
+    encode = vocabulary(launch.config).encode
+    return [encode(token) for token in cta_tokens(launch.config, launch.threads, cta)]
 
 
 def run_on_engine(
@@ -104,7 +114,7 @@ def run_on_engine(
     return LaunchTrace(written, tuple(ctas), margin)
 
 
-def check_machine(launch: Launch, engine: Engine) -> None:
+def check_machine(launch: Launch, engine: Engine | RowEngine) -> None:
     """Raises RequestError when an engine is not the machine that a launch was made for."""
     if engine.config != launch.config:
         raise RequestError(

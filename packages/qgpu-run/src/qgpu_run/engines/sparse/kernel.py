@@ -61,6 +61,9 @@ SILU_EXACT_BITS = SILU_EXACT.view(np.uint32) - np.uint32(1)
 PIECE = 64
 """Elements whose kinds are looked at together."""
 
+WHOLE_TILE = 3
+"""Columns from which on a tile, whatever it holds, is faster than single tokens."""
+
 CHUNK = 2048
 """Logits worked on at a time: they stay in the first cache."""
 
@@ -486,7 +489,7 @@ def forward(w: Weights, s: State, tokens: Array, streams: Array, width: int, cod
     """
     low = 0
     while low < len(tokens):
-        if len(tokens) - low == 1:
+        if len(tokens) - low < WHOLE_TILE:
             high = low + 1
             part = codes[low:high]
             _through_layers(w, s, ONE_TOKEN, tokens[low:high], streams[low:high], width, part)
@@ -495,6 +498,24 @@ def forward(w: Weights, s: State, tokens: Array, streams: Array, width: int, cod
             part = codes[low:high]
             _through_layers(w, s, TOKENS, tokens[low:high], streams[low:high], width, part)
         low = high
+
+
+@compiled
+def copy_stream(source: State, places: Array, target: State, stream: int, used: bool) -> None:
+    """Makes a stream of `target` a copy of the first one of `source`.
+
+    Most numbers of a state are 0: memory of a new state that only holds these is not touched.
+
+    Args:
+        places: int64, where the numbers of `source.memory` are that are not 0.
+        used: whether the stream holds anything else yet.
+    """
+    memory = target.memory[stream]
+    if used:
+        memory[:] = ZERO
+    for place in places:
+        memory[place] = source.memory[0, place]
+    target.window[stream] = source.window[0]
 
 
 @compiled
