@@ -6,7 +6,7 @@ The host computes no value and takes no decision: it sends the records of `launc
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from qgpu_isa.interpreter import Launch, launch_tokens
@@ -65,8 +65,12 @@ def run_on_engine(
     *,
     max_tokens: int = MAX_TOKENS,
     on_token: OnToken | None = None,
+    setup: Sequence[int] | None = None,
 ) -> LaunchTrace:
     """Runs a launch to its end.
+
+    Args:
+        setup: tokens to read before the first CTA instead of a new stream with program and memory.
 
     Raises:
         RequestError: the engine is another machine than the launch's.
@@ -78,15 +82,17 @@ def run_on_engine(
     vocab = vocabulary(launch.config)
     end = vocab.encode(Token(TokenClass.END))
     faults = vocab.range_of(TokenClass.FAULT)
-    engine.reset()
+    if setup is None:
+        engine.reset()
+        setup = shared_setup(launch)
     written = decoded = 0
     margin = float("inf")
     ctas: list[tuple[int, ...]] = []
-    carry: list[int] = []
+    carry = list(setup)
     for cta in range(launch.ctas):
-        setup = setup_tokens(launch, cta)
-        written += len(setup)
-        prediction = engine.feed(carry + setup)
+        own = cta_setup(launch, cta)
+        written += len(own) + (len(setup) if cta == 0 else 0)
+        prediction = engine.feed(carry + own)
         tokens: list[int] = []
         while True:
             token, step = prediction
