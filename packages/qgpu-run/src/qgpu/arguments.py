@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from qgpu_ptx.diagnostics import LaunchError
 from qgpu_ptx.kernel_parameters import Parameter
+from qgpu_ptx.launch_shape import Dim3
 from qgpu_ptx.ptx_ast import Function
 from qgpu_ptx.ptx_interpreter.scalar_types import SCALAR_TYPES
 from qgpu_ptx.ptx_interpreter.symbols import layout
@@ -87,3 +88,18 @@ def _number(name: str, value: Any, known: Parameter | None, size: int) -> int:
     if not low <= int(value) <= high:
         raise LaunchError(f"'{name}' is {value}, outside {low} to {high}")
     return int(value) & ((1 << bits) - 1)
+
+
+def launch_sizes(sizes: int | Sequence[int], what: str) -> Dim3:
+    """Grid or block sizes, filled up with 1.
+
+    Raises:
+        LaunchError: they are not one to three positive numbers.
+    """
+    numbers: list[Any] = [sizes] if isinstance(sizes, int | np.integer) else list(sizes)
+    if not 1 <= len(numbers) <= 3 or any(
+        not isinstance(n, int | np.integer) or n < 1 for n in numbers
+    ):
+        raise LaunchError(f"{what} is {sizes!r}: it takes one to three positive numbers")
+    x, y, z = [*map(int, numbers), 1, 1][:3]
+    return (x, y, z)

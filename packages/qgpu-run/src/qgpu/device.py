@@ -12,19 +12,20 @@ import numpy as np
 from qgpu_isa.interpreter import Launch
 from qgpu_isa.interpreter.machine import MAX_CTAS
 from qgpu_ptx.diagnostics import LaunchError
-from qgpu_ptx.launch_shape import Dim3, LaunchShape
+from qgpu_ptx.launch_shape import LaunchShape
 from qgpu_ptx.lower import LoweredKernel, lower
 from qgpu_ptx.memory_layout import WORD_BYTES
 from qgpu_run.launch import MAX_TOKENS
-from qgpu_run.launch_request import LaunchRequest, OutputArray
+from qgpu_run.launch_request import LaunchRequest
 from qgpu_run.open_engine import EngineChoice
 from qgpu_run.progress import Progress
 from qgpu_run.session import Session
 
-from qgpu.arguments import BoundArgument, bind_arguments
+from qgpu.arguments import bind_arguments, launch_sizes
 from qgpu.device_array import DeviceArray
-from qgpu.host_data import Array, element_type, from_words, to_words
+from qgpu.host_data import Array, from_words, to_words
 from qgpu.memory_pool import MemoryPool
+from qgpu.place_arguments import place_arguments
 
 if TYPE_CHECKING:
     from qgpu.raw_kernel import RawKernel
@@ -120,7 +121,7 @@ class Device:
 
         After an error device arrays hold what they held before the launch.
         """
-        shape = LaunchShape(_sizes(grid, "grid"), _sizes(block, "block"), shared_mem)
+        shape = LaunchShape(launch_sizes(grid, "grid"), launch_sizes(block, "block"), shared_mem)
         if shape.ctas > MAX_CTAS:
             raise LaunchError(f"a grid of {shape.ctas} CTAs; at most {MAX_CTAS} can be numbered")
         bound = bind_arguments(kernel.entry, kernel.parameters, args)
@@ -128,7 +129,7 @@ class Device:
             if isinstance(argument.value, DeviceArray) and argument.value.device is not self:
                 raise LaunchError(f"'{argument.name}' lies on another device")
         with self.pool.borrowed() as borrowed:
-            placed = self._place(bound, borrowed)
+            placed = place_arguments(bound, self.pool, borrowed)
             arguments = tuple(p if isinstance(p, int) else p.address for p in placed)
             lowered = self._lower(kernel, shape, arguments)
             arrays = tuple(p for p in placed if not isinstance(p, int))
@@ -152,38 +153,6 @@ class Device:
                 if isinstance(argument.value, np.ndarray) and not isinstance(p, int):
                     self._copy_back(argument.name, argument.value, p.address)
         return LaunchStats(trace.decoded_tokens, trace.setup_tokens, trace.min_margin)
-
-    def _place(
-        self, bound: Sequence[BoundArgument], borrowed: list[int]
-    ) -> list[OutputArray | int]:
-        """Where each array lies; numpy arrays get a place for the launch, the same one once."""
-        placed: list[OutputArray | int] = []
-        hosts: list[tuple[Array, int]] = []
-        for argument in bound:
-            value = argument.value
-            if isinstance(value, int):
-                placed.append(value)
-                continue
-            if isinstance(value, DeviceArray):
-                address = value.address
-            else:
-                address = self._host_address(argument.name, value, hosts, borrowed)
-            type_ = element_type(value.dtype, f"'{argument.name}'")
-            placed.append(OutputArray(argument.name, type_, address, value.size))
-        return placed
-
-    def _host_address(
-        self, name: str, array: Array, hosts: list[tuple[Array, int]], borrowed: list[int]
-    ) -> int:
-        for other, address in hosts:
-            if other is array:
-                return address
-            if np.shares_memory(other, array):
-                raise LaunchError(f"'{name}' overlaps another array of the launch")
-        address = self.pool.allocate(array.nbytes)
-        borrowed.append(address)
-        hosts.append((array, address))
-        return address
 
     def _lower(
         self, kernel: RawKernel, shape: LaunchShape, arguments: tuple[int, ...]
@@ -215,13 +184,3 @@ def current_device() -> Device:
     if not _default:
         _default.append(Device())
     return _default[0]
-
-
-def _sizes(sizes: int | Sequence[int], what: str) -> Dim3:
-    numbers = [sizes] if isinstance(sizes, int | np.integer) else list(sizes)
-    if not 1 <= len(numbers) <= 3 or any(
-        not isinstance(n, int | np.integer) or n < 1 for n in numbers
-    ):
-        raise LaunchError(f"{what} is {sizes!r}: it takes one to three positive numbers")
-    x, y, z = [*map(int, numbers), 1, 1][:3]
-    return (x, y, z)

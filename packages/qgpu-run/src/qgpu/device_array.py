@@ -31,7 +31,7 @@ class DeviceArray:
         self.type = element_type(dtype, "an array")
         self.device, self.dtype, self.shape = device, dtype, shape
         self.address = device.pool.allocate(self.nbytes)
-        weakref.finalize(self, device.pool.free, self.address)
+        weakref.finalize(self, device.pool.free, self.address).atexit = False
 
     @property
     def size(self) -> int:

@@ -9,7 +9,8 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from qgpu_ptx.cuda_to_ptx import cuda_to_ptx
+from qgpu_ptx.compilers.compiler import PtxSource
+from qgpu_ptx.cuda_to_ptx import cuda_to_ptx, find_compiler
 from qgpu_ptx.kernel_parameters import Parameter, kernel_parameters
 from qgpu_ptx.ptx_ast import Function, Module
 from qgpu_ptx.ptx_interpreter import find_entry
@@ -18,7 +19,21 @@ from qgpu_ptx.text_files import read_text
 
 from qgpu.device import Device, LaunchStats, current_device
 
+FILE = "kernel.cu"
+"""What source without a file is called in messages."""
+
 _PTX = re.compile(r"^\s*\.version\s", re.MULTILINE)
+
+
+def _compile(code: str, options: tuple[str, ...]) -> PtxSource:
+    compiler = find_compiler()
+    if compiler.name == "nvrtc":
+        # It takes the text as it is; the others read files.
+        return compiler.compile(Path(FILE), code, options)
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / FILE
+        path.write_text(code, encoding="utf-8")
+        return compiler.compile(path, code, options)
 
 
 class RawModule:
@@ -54,11 +69,8 @@ class RawModule:
         if self._path is not None:
             found = cuda_to_ptx(self._path, options=self.options)
             return parse_ptx(found.text, name, found.compiler)
-        with tempfile.TemporaryDirectory() as folder:
-            path = Path(folder) / "kernel.cu"
-            path.write_text(self.code, encoding="utf-8")
-            found = cuda_to_ptx(path, options=self.options)
-        return parse_ptx(found.text, path.name, found.compiler)
+        found = _compile(self.code, self.options)
+        return parse_ptx(found.text, FILE, found.compiler)
 
     def get_function(self, name: str) -> RawKernel:
         """The kernel of that name."""

@@ -8,7 +8,6 @@ the parts of the program that are to be other than they are.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 
 from qgpu_isa.encoding import ROM_PARTS, encode_block
 from qgpu_isa.errors import QgpuError
@@ -119,8 +118,3 @@ class Session:
                 tokens.append(Token(TokenClass.MEM, (address,)))
                 tokens += word_tokens(self.config, word, WORD_BITS)
         return tokens
-
-
-def with_memory(request: LaunchRequest, memory: Mapping[int, int]) -> LaunchRequest:
-    """A request whose launch starts from other contents of memory."""
-    return replace(request, launch=replace(request.launch, memory=dict(memory)))
