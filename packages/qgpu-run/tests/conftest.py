@@ -82,8 +82,8 @@ class LyingEngine(InterpreterEngine):
         self.written += 1
         return Prediction(self.token, 3.0) if self.written - 1 == self.at else prediction
 
-    def read_memory(self) -> list[int]:
-        words = super().read_memory()
+    def read_memory(self, row: int = 0) -> list[int]:
+        words = super().read_memory(row)
         if self.address is not None:
             words[self.address] ^= 1
         return words

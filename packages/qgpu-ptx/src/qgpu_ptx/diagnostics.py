@@ -186,7 +186,11 @@ class PtxNameError(QgpuPtxError):
     code = "P002"
 
 
-class UnsupportedInstructionError(QgpuPtxError):
+class UnsupportedError(QgpuPtxError):
+    """Base of errors about legal code that this package, or the machine, does not carry out."""
+
+
+class UnsupportedInstructionError(UnsupportedError):
     """No entry of the instruction table takes this opcode with these modifiers."""
 
     code = "P003"
@@ -198,7 +202,7 @@ class OperandError(QgpuPtxError):
     code = "P004"
 
 
-class UnsupportedDeclarationError(QgpuPtxError):
+class UnsupportedDeclarationError(UnsupportedError):
     """A declaration is legal PTX that this package does not carry out."""
 
     code = "P005"

@@ -44,6 +44,7 @@ class LoweredKernel:
         image: the program; each block's `source` names CUDA places, or PTX lines.
         memory: initial words of `.global` and `.const` variables.
         end: first free byte of global memory behind all that the kernel uses.
+        private: words of local memory and spilled registers, which every CTA uses for itself.
         shared_words, registers, predicates: what the kernel uses of each.
         shape: the launch shape it was lowered for.
     """
@@ -51,6 +52,7 @@ class LoweredKernel:
     image: ProgramImage
     memory: Mapping[int, int]
     end: int
+    private: range
     shared_words: int
     registers: int
     predicates: int
@@ -142,7 +144,9 @@ def _lower(
     if shape.ctas > MAX_CTAS:
         raise MachineLimitError(f"a grid of {shape.ctas} CTAs; at most {MAX_CTAS} can be numbered")
     combines = CHOOSE not in without
-    function, variables = _to_ir(module, entry, shape, arguments, config, first_free, combines)
+    function, variables, private = _to_ir(
+        module, entry, shape, arguments, config, first_free, combines
+    )
     watch = watch or (lambda name, ir: None)
     watch("ir", function)
     for step in PIPELINE:
@@ -165,6 +169,7 @@ def _lower(
         image=image,
         memory=variables.memory,
         end=end,
+        private=range(-(-private // WORD_BYTES), -(-end // WORD_BYTES)),
         shared_words=variables.used_shared_words(),
         registers=_count(numbers, Reg),
         predicates=_count(numbers, Pred),
@@ -184,8 +189,11 @@ def _to_ir(
     config: MachineConfig,
     first_free: int,
     combines: bool,
-) -> tuple[Function, VariableLayout]:
-    """The raw IR. A second round places local memory once its size is known."""
+) -> tuple[Function, VariableLayout, int]:
+    """The raw IR, variables, and the byte at which they end and local memory can begin.
+
+    A second round places local memory once its size is known.
+    """
     stride = 0
     while True:
         variables = VariableLayout(module, config, first_free, shape.dynamic_shared_bytes)
@@ -203,8 +211,9 @@ def _to_ir(
         function = kernel.lower()
         needed = variables.local_stride()
         if needed == stride:
-            variables.end = base + stride * shape.threads if stride else variables.end
-            return function, variables
+            end = variables.end
+            variables.end = base + stride * shape.threads if stride else end
+            return function, variables, end
         stride = needed
 
 

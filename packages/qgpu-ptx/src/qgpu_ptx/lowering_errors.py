@@ -6,7 +6,7 @@ from typing import Literal
 
 from qgpu_isa import PROFILES, MachineConfig
 
-from qgpu_ptx.diagnostics import QgpuPtxError
+from qgpu_ptx.diagnostics import UnsupportedError
 
 Limit = Literal["threads", "rom_blocks", "registers", "global_words", "shared_words"]
 """A number of MachineConfig."""
@@ -21,13 +21,13 @@ _ADVICE: dict[Limit, str] = {
 }
 
 
-class LoweringError(QgpuPtxError):
+class LoweringError(UnsupportedError):
     """An instruction, legal in PTX, that is not turned into machine operations."""
 
     code = "P060"
 
 
-class MachineLimitError(QgpuPtxError):
+class MachineLimitError(UnsupportedError):
     """The kernel needs more threads, blocks, registers or words than the machine has."""
 
     code = "P061"

@@ -72,7 +72,9 @@ class CheckReport:
         return self.difference is None and not self.words
 
 
-class _Mismatch(Exception):
+class Mismatch(Exception):
+    """Ends a launch at its first wrong token."""
+
     def __init__(self, difference: Difference) -> None:
         super().__init__()
         self.difference = difference
@@ -100,7 +102,7 @@ class Checker:
         step = next(self._steps, None)
         if step is None or self._vocab.encode(step.token) != token:
             found = token_text(self._vocab.config, token)
-            raise _Mismatch(Difference(self.seen, step, found, tuple(self._recent)))
+            raise Mismatch(Difference(self.seen, step, found, tuple(self._recent)))
         self.seen += 1
         self._recent = [*self._recent[1 - CONTEXT_TOKENS :], str(step.token)]
 
@@ -139,7 +141,7 @@ def check_launch(
 
     try:
         trace = run_on_engine(launch, engine, max_tokens=max_tokens, on_token=see)
-    except _Mismatch as mismatch:
+    except Mismatch as mismatch:
         return CheckReport(checker.seen, mismatch.difference)
     except KernelFaultError as error:
         fault = str(error)

@@ -99,4 +99,4 @@ def image_to_request(image: ProgramImage, options: LaunchOptions) -> LaunchReque
     except ProgramError as error:
         raise RequestError(str(error)) from None
     launch = Launch(image, memory, threads, ctas)
-    return LaunchRequest(launch, tuple(outputs), {}, image.name)
+    return LaunchRequest(launch, tuple(outputs), {}, image.name, tuple(outputs))

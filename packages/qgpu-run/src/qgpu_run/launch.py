@@ -6,14 +6,14 @@ The host computes no value and takes no decision: it sends the records of `launc
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from qgpu_isa.interpreter import Launch, launch_tokens
 from qgpu_isa.interpreter.machine import cta_tokens, pass_mask
 from qgpu_isa.vocabulary import Fault, Token, TokenClass, Vocabulary, vocabulary
 
-from qgpu_run.engines.engine import Engine
+from qgpu_run.engines.engine import Engine, RowEngine
 from qgpu_run.errors import ForeignTokenError, KernelFaultError, RequestError, TokenLimitError
 
 MAX_TOKENS = 100_000
@@ -44,9 +44,19 @@ class LaunchTrace:
 
 def setup_tokens(launch: Launch, cta: int) -> list[int]:
     """The tokens that the host writes before a CTA; before CTA 0, program and memory as well."""
+    return (shared_setup(launch) if cta == 0 else []) + cta_setup(launch, cta)
+
+
+def shared_setup(launch: Launch) -> list[int]:
+    """The tokens that load program and memory."""
     encode = vocabulary(launch.config).encode
-    tokens = launch_tokens(launch) if cta == 0 else []
-    return [encode(t) for t in tokens + cta_tokens(launch.config, launch.threads, cta)]
+    return [encode(token) for token in launch_tokens(launch)]
+
+
+def cta_setup(launch: Launch, cta: int) -> list[int]:
+    """The tokens that start a CTA; they are as many for all CTAs of a launch."""
+    encode = vocabulary(launch.config).encode
+    return [encode(token) for token in cta_tokens(launch.config, launch.threads, cta)]
 
 
 def run_on_engine(
@@ -55,8 +65,12 @@ def run_on_engine(
     *,
     max_tokens: int = MAX_TOKENS,
     on_token: OnToken | None = None,
+    setup: Sequence[int] | None = None,
 ) -> LaunchTrace:
     """Runs a launch to its end.
+
+    Args:
+        setup: tokens to read before the first CTA instead of a new stream with program and memory.
 
     Raises:
         RequestError: the engine is another machine than the launch's.
@@ -68,15 +82,17 @@ def run_on_engine(
     vocab = vocabulary(launch.config)
     end = vocab.encode(Token(TokenClass.END))
     faults = vocab.range_of(TokenClass.FAULT)
-    engine.reset()
+    if setup is None:
+        engine.reset()
+        setup = shared_setup(launch)
     written = decoded = 0
     margin = float("inf")
     ctas: list[tuple[int, ...]] = []
-    carry: list[int] = []
+    carry = list(setup)
     for cta in range(launch.ctas):
-        setup = setup_tokens(launch, cta)
-        written += len(setup)
-        prediction = engine.feed(carry + setup)
+        own = cta_setup(launch, cta)
+        written += len(own) + (len(setup) if cta == 0 else 0)
+        prediction = engine.feed(carry + own)
         tokens: list[int] = []
         while True:
             token, step = prediction
@@ -104,7 +120,7 @@ def run_on_engine(
     return LaunchTrace(written, tuple(ctas), margin)
 
 
-def check_machine(launch: Launch, engine: Engine) -> None:
+def check_machine(launch: Launch, engine: Engine | RowEngine) -> None:
     """Raises RequestError when an engine is not the machine that a launch was made for."""
     if engine.config != launch.config:
         raise RequestError(

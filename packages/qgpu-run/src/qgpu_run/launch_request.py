@@ -15,7 +15,7 @@ TYPE_BYTES = {
 
 @dataclass(frozen=True)
 class OutputArray:
-    """An array that is read back after the launch.
+    """An array of a launch: where it lies, to read it back.
 
     Attributes:
         name: the argument's name.
@@ -28,6 +28,15 @@ class OutputArray:
     type: str
     address: int
     length: int
+
+    def elements_of_word(self, address: int) -> str:
+        """The elements that lie in a word, as in `c[3]` or `c[4..7]`; empty if none does."""
+        size = TYPE_BYTES[self.type]
+        first = max(0, (4 * address - self.address) // size)
+        last = min(self.length - 1, (4 * address + 3 - self.address) // size)
+        if last < first:
+            return ""
+        return f"{self.name}[{first}]" if first == last else f"{self.name}[{first}..{last}]"
 
     def read(self, memory: Sequence[int]) -> list[int]:
         """The elements, out of the words of memory (little-endian, as CUDA's)."""
@@ -51,6 +60,8 @@ class LaunchRequest:
         outputs: arrays to read back.
         expected: wanted contents of outputs by name; empty if nothing is known.
         kernel: name of the kernel.
+        arrays: all arrays, outputs or not.
+        private: words that every CTA uses for itself alone.
         count_baseline: how to find `baseline_tokens`, where that can be done.
     """
 
@@ -58,6 +69,8 @@ class LaunchRequest:
     outputs: tuple[OutputArray, ...] = ()
     expected: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
     kernel: str = "kernel"
+    arrays: tuple[OutputArray, ...] = ()
+    private: range = range(0)
     count_baseline: Callable[[], int | None] = field(default=lambda: None, compare=False)
 
     @cached_property
@@ -71,6 +84,10 @@ class LaunchRequest:
     def read_outputs(self, memory: Sequence[int]) -> dict[str, list[int]]:
         """All outputs by name."""
         return {output.name: output.read(memory) for output in self.outputs}
+
+    def place_of(self, address: int) -> str:
+        """The elements of arrays that lie in a word, empty if none does."""
+        return ", ".join(filter(None, (a.elements_of_word(address) for a in self.arrays)))
 
     def unexpected(self, outputs: Mapping[str, Sequence[int]]) -> list[str]:
         """One line for each expected array that differs from what was read."""

@@ -20,13 +20,17 @@ def lower_kernel(module: Module, spec: LaunchSpec, config: MachineConfig) -> Lau
             machine.
     """
     placed = lower_launch(module, spec, config)
-    outputs = tuple(
-        OutputArray(array.name, array.type, array.address, len(array.values))
-        for array in placed.layout.arrays
-        if array.output
-    )
+    placed_arrays = placed.layout.arrays
+    arrays = [OutputArray(a.name, a.type, a.address, len(a.values)) for a in placed_arrays]
+    outputs = [array for array, a in zip(arrays, placed_arrays, strict=True) if a.output]
     return LaunchRequest(
-        placed.launch(), outputs, spec.expected, spec.kernel, lambda: _baseline(module, spec)
+        placed.launch(),
+        tuple(outputs),
+        spec.expected,
+        spec.kernel,
+        tuple(arrays),
+        placed.kernel.private,
+        lambda: _baseline(module, spec),
     )
 
 

@@ -15,7 +15,9 @@ class Outcome:
         kernel, machine, engine: what ran on what.
         tokens: decoded tokens.
         setup_tokens: tokens that the host wrote.
-        seconds: time of decoding (of the teacher-forced pass with `--verify` alone).
+        seconds: time of the whole launch (of the teacher-forced pass with `--verify` alone).
+        sms: CTAs at a time.
+        guard_seconds: part of `seconds` that it took to see that CTAs do not depend on each other.
         outputs: arrays read back, by name.
         expected_ok: whether they are those of the launch spec; None if it names none.
         exact: whether tokens and memory are the interpreter's; None if that was not asked.
@@ -32,6 +34,8 @@ class Outcome:
     tokens: int = 0
     setup_tokens: int = 0
     seconds: float = 0.0
+    sms: int = 1
+    guard_seconds: float | None = None
     outputs: dict[str, list[int]] = field(default_factory=dict)
     expected_ok: bool | None = None
     exact: bool | None = None
@@ -72,6 +76,8 @@ class Outcome:
             "baseline_tokens": self.baseline_tokens,
             "min_margin_bf16_steps": self.min_margin,
             "seconds": round(self.seconds, 3),
+            "sms": self.sms,
+            "guard_seconds": None if self.guard_seconds is None else round(self.guard_seconds, 3),
             "outputs": self.outputs,
             "problems": self.problems,
         }
@@ -89,6 +95,11 @@ class Outcome:
             f"{self.tokens} tokens{versus}, {self.setup_tokens} setup tokens, "
             f"{self.seconds:.1f} s{rate}"
         )
+        if self.guard_seconds is not None:
+            lines.append(
+                f"up to {self.sms} CTAs at a time; none needs what another writes, as the "
+                f"reference interpreter saw in {self.guard_seconds:.2f} s of these"
+            )
         if self.checks:
             lines.append(f"{' and '.join(self.checks)}: {self._compared()}")
         if self.min_margin is not None:

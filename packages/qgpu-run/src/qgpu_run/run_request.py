@@ -5,9 +5,12 @@ from __future__ import annotations
 import time
 
 from qgpu_isa.errors import ExecutionError
+from qgpu_isa.interpreter import run_ctas_apart
 
-from qgpu_run.check import check_launch, describe_difference, describe_words
-from qgpu_run.engines.engine import Engine
+from qgpu_run.check import CheckReport, check_launch, describe_difference, describe_words
+from qgpu_run.check_rows import check_rows, guard_rows, initial_memory, run_request_rows
+from qgpu_run.engines.engine import Engine, RowEngine
+from qgpu_run.errors import RequestError
 from qgpu_run.launch import MAX_TOKENS, LaunchTrace, OnToken, run_on_engine
 from qgpu_run.launch_request import LaunchRequest
 from qgpu_run.outcome import Outcome
@@ -20,6 +23,8 @@ def run_request(
     *,
     check: bool = False,
     verify: bool = False,
+    sms: int = 1,
+    assume_independent: bool = False,
     max_tokens: int = MAX_TOKENS,
     on_token: OnToken | None = None,
 ) -> Outcome:
@@ -28,13 +33,23 @@ def run_request(
     With `verify` alone nothing is decoded step by step: the outputs are read after the
     teacher-forced pass.
 
+    Args:
+        sms: CTAs that run at a time; each then starts from the memory that the host wrote.
+        assume_independent: does not look first whether they may.
+
     Raises:
-        RequestError: the engine is another machine.
+        RequestError: the engine is another machine, or cannot do this.
     """
-    outcome = Outcome(request.kernel, request.launch.config.name, engine.name)
+    if sms > 1 and verify:
+        raise RequestError("--verify reads a launch as one stream: it takes no --sms")
+    outcome = Outcome(request.kernel, request.launch.config.name, engine.name, sms=sms)
     started = time.monotonic()
     try:
-        if check:
+        if sms > 1:
+            _run_side_by_side(
+                request, engine, outcome, check, assume_independent, max_tokens, on_token
+            )
+        elif check:
             _check(request, engine, outcome, max_tokens, on_token)
         elif not verify:
             trace = run_on_engine(request.launch, engine, max_tokens=max_tokens, on_token=on_token)
@@ -76,18 +91,56 @@ def _check(
 ) -> None:
     outcome.checks.append("check")
     report = check_launch(request.launch, engine, max_tokens=max_tokens, on_token=on_token)
+    if _take_report(request, outcome, report):
+        _read(request, outcome, engine.read_memory())
+
+
+def _take_report(request: LaunchRequest, outcome: Outcome, report: CheckReport) -> bool:
+    """Whether there are results to read."""
     outcome.exact = report.exact
     outcome.tokens = report.tokens
     if report.difference is not None:
         outcome.fail(describe_difference(request.launch, report.difference))
-        return
+        return False
     if report.words:
         outcome.fail(describe_words(report.words))
     if report.fault is not None:
         outcome.fail(report.fault)
     if report.trace is not None:
         _take_trace(outcome, report.trace)
-        _read(request, outcome, engine.read_memory())
+    return report.trace is not None
+
+
+def _run_side_by_side(
+    request: LaunchRequest,
+    engine: Engine,
+    outcome: Outcome,
+    check: bool,
+    assume_independent: bool,
+    max_tokens: int,
+    on_token: OnToken | None,
+) -> None:
+    if not isinstance(engine, RowEngine):
+        raise RequestError(f"engine {engine.name} runs CTAs one after the other")
+    started = time.monotonic()
+    runs = None
+    if not assume_independent:
+        runs = guard_rows(request, max_tokens)
+        outcome.guard_seconds = time.monotonic() - started
+    if check:
+        outcome.checks.append("check")
+        runs = runs or run_ctas_apart(request.launch, max_tokens)
+        report, result = check_rows(
+            request, runs, engine, outcome.sms, max_tokens=max_tokens, on_token=on_token
+        )
+        _take_report(request, outcome, report)
+    else:
+        result = run_request_rows(
+            request, engine, outcome.sms, max_tokens=max_tokens, on_token=on_token
+        )
+        _take_trace(outcome, result.trace)
+    if result is not None:
+        _read(request, outcome, result.memory(initial_memory(request)))
 
 
 def _verify(request: LaunchRequest, engine: Engine, outcome: Outcome, max_tokens: int) -> None:

@@ -1,5 +1,16 @@
 """The reference interpreter: what the weights must reproduce, token for token."""
 
+from qgpu_isa.interpreter.ctas_apart import CtaRun, Dependence, dependences, run_ctas_apart
 from qgpu_isa.interpreter.machine import Launch, Machine, StepRecord, launch_tokens, run_launch
 
-__all__ = ["Launch", "Machine", "StepRecord", "launch_tokens", "run_launch"]
+__all__ = [
+    "CtaRun",
+    "Dependence",
+    "Launch",
+    "Machine",
+    "StepRecord",
+    "dependences",
+    "launch_tokens",
+    "run_ctas_apart",
+    "run_launch",
+]

@@ -173,11 +173,15 @@ def _access_memory(
     for i in winners:
         if unit.load:
             loaded[i] = state.memory[word[i]]
+            if state.log is not None:
+                state.log.load(word[i])
     if unit.store and unit.size < 4:
         return _store_parts(state, unit.size, address, data, active)
     if unit.store:
         for i in reversed(winners):
             state.memory[word[i]] = data[i]
+            if state.log is not None:
+                state.log.writes.add(word[i])
     return loaded
 
 
@@ -197,6 +201,8 @@ def _store_parts(
         if whole and not misplaced and not below:
             parts = [data[first + k] & (1 << 8 * size) - 1 for k in range(count)]
             state.memory[word] = sum(part << 8 * size * k for k, part in enumerate(parts))
+            if state.log is not None:
+                state.log.writes.add(word)
             left[first : first + count] = [0] * count
     return left
 

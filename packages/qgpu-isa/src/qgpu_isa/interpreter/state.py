@@ -23,6 +23,24 @@ class PassFlag(IntEnum):
 
 
 @dataclass
+class AccessLog:
+    """Words of memory that were accessed since the log was set.
+
+    Attributes:
+        reads: words that were loaded before they were stored to.
+        writes: words that were stored to.
+    """
+
+    reads: set[int] = field(default_factory=set)
+    writes: set[int] = field(default_factory=set)
+
+    def load(self, address: int) -> None:
+        """Takes the load of a word."""
+        if address not in self.writes:
+            self.reads.add(address)
+
+
+@dataclass
 class State:
     """Everything the machine remembers.
 
@@ -34,10 +52,12 @@ class State:
         statuses: [pass][lane] status.
         flags: per pass.
         stopped_at: per pass, the smallest block at which a lane waited when the pass last stopped.
+        log: takes every access to memory, where one is wanted.
     """
 
     config: MachineConfig
     ctaid: int = 0
+    log: AccessLog | None = None
     registers: list[list[list[int]]] = field(init=False)
     predicates: list[list[int]] = field(init=False)
     memory: list[int] = field(init=False)

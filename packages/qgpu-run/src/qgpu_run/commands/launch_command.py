@@ -42,6 +42,18 @@ from qgpu_run.run_request import run_request
 @device_option()
 @click.option("--check", is_flag=True, help="Compare every token with the interpreter's.")
 @click.option("--verify", is_flag=True, help="Compare by teacher forcing, at prefill speed.")
+@click.option(
+    "--sms",
+    type=click.IntRange(1),
+    default=1,
+    show_default=True,
+    help="CTAs at a time, each in a batch row of its own.",
+)
+@click.option(
+    "--assume-independent",
+    is_flag=True,
+    help="With --sms: do not look first whether CTAs depend on each other.",
+)
 @max_tokens_option()
 @json_option()
 def command(
@@ -57,6 +69,8 @@ def command(
     device: str,
     check: bool,
     verify: bool,
+    sms: int,
+    assume_independent: bool,
     max_tokens: int,
     as_json: bool,
 ) -> int:
@@ -66,6 +80,9 @@ def command(
     With a launch spec, arguments replace the spec's. Without one NAME is the parameter's in the
     source (in PTX that only numbers its parameters, any name: the order counts), and all arrays
     are read back. For images and listings NAME is a word address.
+
+    With --sms, CTAs start from the memory that the host wrote and what they changed is put
+    together afterwards. The launch is refused if one reads or writes a word that another writes.
 
     Exits with 0 if all is well, 1 on a fault, a difference or an unexpected result, 2 on wrong
     input.
@@ -78,6 +95,8 @@ def command(
         choice.open(request.launch.config, progress),
         check=check,
         verify=verify,
+        sms=sms,
+        assume_independent=assume_independent,
         max_tokens=max_tokens,
         on_token=progress.wrote,
     )

@@ -1,5 +1,5 @@
 """Engines: what executes the tokens of a launch."""
 
-from qgpu_run.engines.engine import Engine, Prediction
+from qgpu_run.engines.engine import Engine, Prediction, RowEngine
 
-__all__ = ["Engine", "Prediction"]
+__all__ = ["Engine", "Prediction", "RowEngine"]

@@ -57,3 +57,48 @@ class RowScorer(Protocol):
 
     def read_memory(self, row: int = 0) -> list[int]:
         """The words of memory of a stream."""
+
+
+@runtime_checkable
+class RowEngine(Protocol):
+    """An engine whose stream can be copied into rows that are then read side by side.
+
+    Between `fork` and `join`, `feed` and `score` may not be called.
+    """
+
+    @property
+    def name(self) -> str:
+        """Name, as in `--engine`."""
+
+    @property
+    def config(self) -> MachineConfig:
+        """The machine."""
+
+    @property
+    def restarts_rows(self) -> bool:
+        """Whether a row can begin anew, and be at another position than the others."""
+
+    def reset(self) -> None:
+        """Forgets everything, rows too."""
+
+    def feed(self, tokens: Sequence[int]) -> Prediction:
+        """Reads tokens (at least one) and predicts the next."""
+
+    def fork(self, rows: int) -> None:
+        """Makes rows, each a copy of the stream as it is now; drops earlier rows."""
+
+    def restart(self, row: int) -> None:
+        """Makes a row a copy of the stream again; only if `restarts_rows`."""
+
+    def feed_rows(self, rows: Sequence[int], tokens: Sequence[Sequence[int]]) -> list[Prediction]:
+        """Reads tokens (at least one each) in the rows named, in ascending order.
+
+        Without `restarts_rows` they are as many in every row, and rows that are not named read END
+        instead.
+        """
+
+    def read_memory(self, row: int = 0) -> list[int]:
+        """The words of memory of a row."""
+
+    def join(self) -> None:
+        """Drops the rows; the stream is what it was before `fork`."""

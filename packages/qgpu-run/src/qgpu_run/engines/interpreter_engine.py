@@ -6,11 +6,13 @@ the setup records. So a launch on it also shows that the records say everything.
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Iterator, Sequence
 
 from qgpu_isa.encoding import ROM_PARTS, decode_block
 from qgpu_isa.errors import TokenError
 from qgpu_isa.interpreter import Launch, Machine, StepRecord
+from qgpu_isa.interpreter.state import State
 from qgpu_isa.machine_config import MachineConfig
 from qgpu_isa.program import ProgramImage
 from qgpu_isa.vocabulary import Token, TokenClass, vocabulary
@@ -22,6 +24,7 @@ class InterpreterEngine:
     """Runs launches on the reference interpreter."""
 
     name = "interpreter"
+    restarts_rows = True
 
     def __init__(self, config: MachineConfig) -> None:
         self.config = config
@@ -32,7 +35,7 @@ class InterpreterEngine:
         """Forgets everything."""
         config = self.config
         self._rom = [[0] * ROM_PARTS for _ in range(config.rom_blocks)]
-        self._memory: dict[int, int] = {}
+        self._state = State(config)
         self._machine: Machine | None = None
         self._steps: Iterator[StepRecord] | None = None
         self._record: Token | None = None
@@ -41,6 +44,7 @@ class InterpreterEngine:
         self._mask = config.full_mask
         self._threads = 0
         self._next = Token(TokenClass.END)
+        self._rows: list[InterpreterEngine] = []
 
     def feed(self, tokens: Sequence[int]) -> Prediction:
         """Reads tokens; the prediction is what the interpreter writes next."""
@@ -53,11 +57,34 @@ class InterpreterEngine:
         predictions = [self.feed([token]) for token in tokens]
         return predictions[first:]
 
-    def read_memory(self) -> list[int]:
+    def read_memory(self, row: int = 0) -> list[int]:
         """The words of memory."""
-        if self._machine is None:
-            return [self._memory.get(a, 0) for a in range(self.config.memory_words)]
-        return list(self._machine.state.memory)
+        state = self._rows[row]._state if self._rows else self._state
+        return list(state.memory)
+
+    def fork(self, rows: int) -> None:
+        """Makes copies of the interpreter, which has no CTA running."""
+        self._rows = [self._copy() for _ in range(rows)]
+
+    def restart(self, row: int) -> None:
+        """Copies the interpreter again."""
+        self._rows[row] = self._copy()
+
+    def feed_rows(self, rows: Sequence[int], tokens: Sequence[Sequence[int]]) -> list[Prediction]:
+        """Reads tokens in the rows named."""
+        return [self._rows[row].feed(own) for row, own in zip(rows, tokens, strict=True)]
+
+    def join(self) -> None:
+        """Drops the rows."""
+        self._rows = []
+
+    def _copy(self) -> InterpreterEngine:
+        if self._steps is not None:
+            raise TokenError("a CTA is running")
+        made = InterpreterEngine(self.config)
+        made._rom = copy.deepcopy(self._rom)
+        made._state = copy.deepcopy(self._state)
+        return made
 
     def _read(self, token: Token) -> None:
         if self._steps is not None:
@@ -87,25 +114,33 @@ class InterpreterEngine:
         return mask
 
     def _continue(self, bits: int) -> None:
+        """A record's next bits; its first ones replace what stood there."""
         config, record = self.config, self._record
         if record is None:
             raise TokenError("a RAW token without a record")
         low = self._chunk * config.payload_bits
+        begins = self._chunk == 0
         self._chunk += 1
         if record.cls is TokenClass.CTA:
             self._cta |= bits << low
         elif record.cls is TokenClass.MEM:
-            self._memory[record.values[0]] = self._memory.get(record.values[0], 0) | bits << low
+            memory, address = self._state.memory, record.values[0]
+            memory[address] = (0 if begins else memory[address]) | bits << low
         else:
             block, number = record.values
             part, chunk = divmod(number, config.chunks_per_slot)
-            self._rom[block][part] |= bits << (chunk * config.chunk_bits + low)
+            first = chunk * config.chunk_bits
+            if begins:
+                self._rom[block][part] &= ~(((1 << config.chunk_bits) - 1) << first)
+            self._rom[block][part] |= bits << (first + low)
+            self._machine = None
 
     def _start(self) -> None:
-        if self._machine is None:
+        if self._machine is None or self._machine.launch.threads != self._threads:
             blocks = tuple(decode_block(tuple(rows)) for rows in self._rom)
             image = ProgramImage(self.config, blocks, "tokens")
-            self._machine = Machine(Launch(image, self._memory, threads=self._threads))
+            self._machine = Machine(Launch(image, threads=self._threads))
+            self._machine.state = self._state
         self._machine.start_cta(self._cta)
         self._steps = self._machine.decode(self._cta)
         self._next = next(self._steps).token

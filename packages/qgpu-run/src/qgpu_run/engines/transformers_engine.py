@@ -7,12 +7,14 @@ logits, text and GPU tokens alike.
 
 from __future__ import annotations
 
+import copy
 import inspect
 from collections.abc import Callable, Sequence
 from typing import Any
 
 import torch
 from qgpu_isa.machine_config import MachineConfig
+from qgpu_isa.vocabulary import Token, TokenClass, vocabulary
 
 from qgpu_run.engines.engine import Prediction
 from qgpu_run.load_model import LoadedModel
@@ -30,6 +32,7 @@ class TransformersEngine:
     """Runs launches on a merged checkpoint."""
 
     name = "transformers"
+    restarts_rows = False
 
     def __init__(self, loaded: LoadedModel, *, progress: Progress | None = None) -> None:
         self.config: MachineConfig = loaded.config
@@ -38,13 +41,17 @@ class TransformersEngine:
         self._memory = loaded.memory
         self._progress = progress
         self._cache: Any = None
+        self._stream: Any = None
+        self._rows = 0
+        self._end = vocabulary(self.config).encode(Token(TokenClass.END))
         # transformers called the argument past_key_values before 5.24.
         parameters = inspect.signature(loaded.model.forward).parameters
         self._cache_name = "cache" if "cache" in parameters else "past_key_values"
 
     def reset(self) -> None:
         """Drops the cache."""
-        self._cache = None
+        self._cache = self._stream = None
+        self._rows = 0
 
     def feed(self, tokens: Sequence[int]) -> Prediction:
         """Reads tokens and takes the argmax of all logits after the last."""
@@ -65,6 +72,35 @@ class TransformersEngine:
         self.reset()
         predictions = self._forward(filled, 0)
         return [p[: len(row)] for p, row in zip(predictions, rows, strict=True)]
+
+    def fork(self, rows: int) -> None:
+        """Makes batch rows out of the cache of one stream."""
+        if self._rows == 0:
+            self._stream = self._cache
+        self._rows = rows
+        self._cache = copy.deepcopy(self._stream)
+        if self._cache is not None:
+            self._cache.reorder_cache(torch.zeros(rows, dtype=torch.long))
+
+    def restart(self, row: int) -> None:
+        """Not possible: all rows are as long as the cache."""
+        raise NotImplementedError("batch rows cannot begin anew")
+
+    def join(self) -> None:
+        """Drops the batch rows."""
+        if self._rows:
+            self._cache, self._stream, self._rows = self._stream, None, 0
+
+    def feed_rows(self, rows: Sequence[int], tokens: Sequence[Sequence[int]]) -> list[Prediction]:
+        """Reads as many tokens in every batch row; END, which writes nothing, in all others."""
+        length = len(tokens[0])
+        filled = [[self._end] * length for _ in range(self._rows)]
+        for row, own in zip(rows, tokens, strict=True):
+            if len(own) != length:
+                raise ValueError("batch rows read equally many tokens")
+            filled[row] = list(own)
+        predictions = self._forward(filled, length - 1)
+        return [predictions[row][0] for row in rows]
 
     def _forward(self, rows: Sequence[Sequence[int]], first: int) -> list[list[Prediction]]:
         predictions: list[list[Prediction]] = [[] for _ in rows]

@@ -10,22 +10,11 @@ from pathlib import Path
 import numpy as np
 
 from qgpu_run.engines.engine import Prediction
-from qgpu_run.engines.sparse.arrays import (
-    HEAD,
-    KEY,
-    KEY_END,
-    MATRICES,
-    OFFSET,
-    QKV,
-    ROWS,
-    VALUE,
-    VALUE_END,
-    Array,
-    Weights,
-    empty_state,
-)
+from qgpu_run.engines.sparse.arrays import Array, Weights, empty_state
 from qgpu_run.engines.sparse.cached_weights import cached_weights
-from qgpu_run.engines.sparse.kernel import best_two, forward
+from qgpu_run.engines.sparse.kernel import best_two, copy_stream, forward
+from qgpu_run.engines.sparse.memory_map import memory_index, read_words
+from qgpu_run.engines.sparse.row_groups import last_positions, row_groups
 from qgpu_run.errors import ModelError
 from qgpu_run.load_model import ModelManifest, verified_manifest
 
@@ -34,6 +23,9 @@ BF16_STEPS = 128.0
 
 PIECE = 256
 """Tokens between two reports of progress."""
+
+MAX_KNOWN = 1 << 16
+"""Codes whose predictions are kept."""
 
 
 def load_sparse_engine(
@@ -52,6 +44,7 @@ class SparseEngine:
     """An engine over `Weights`; see `read_weights` for what was left out and why it may be."""
 
     name = "sparse"
+    restarts_rows = True
 
     def __init__(
         self,
@@ -61,15 +54,19 @@ class SparseEngine:
         progress: Callable[[int], None] | None = None,
     ) -> None:
         self.config = manifest.config
-        self._memory = manifest.memory
         self._weights = weights
         self._progress = progress
         self._width = int(np.diff(weights.rows).max())
-        self._state = empty_state(weights, 1)
+        self._words = memory_index(self.config, manifest.memory, weights)
+        self._places = np.empty(0, dtype=np.int64)
+        self._known: dict[bytes, Prediction] = {}
+        self._threads = os.cpu_count() or 1
+        self._pool = ThreadPoolExecutor(self._threads)
+        self.reset()
 
     def reset(self) -> None:
         """Forgets everything."""
-        self._state = empty_state(self._weights, 1)
+        self._state = self._stream = empty_state(self._weights, 1)
 
     def feed(self, tokens: Sequence[int]) -> Prediction:
         """Reads tokens and takes the argmax of all logits after the last."""
@@ -84,10 +81,45 @@ class SparseEngine:
 
         Each stream is read on a thread of its own, as many at a time as there are cores.
         """
-        self._state = empty_state(self._weights, len(rows))
-        with ThreadPoolExecutor(os.cpu_count()) as pool:
-            codes = list(pool.map(self._read, rows, range(len(rows))))
+        self._state = self._stream = empty_state(self._weights, len(rows))
+        codes = list(self._pool.map(self._read, rows, range(len(rows))))
         return [[self._predict(code) for code in row] for row in codes]
+
+    def fork(self, rows: int) -> None:
+        """Makes rows, each with a copy of the stream's state."""
+        self._places = np.flatnonzero(self._stream.memory[0])
+        self._state = empty_state(self._weights, rows)
+        list(self._pool.map(lambda row: self._copy(row, False), range(rows)))
+
+    def restart(self, row: int) -> None:
+        """Makes a row's state a copy of the stream's again."""
+        self._copy(row, True)
+
+    def _copy(self, row: int, used: bool) -> None:
+        copy_stream(self._stream, self._places, self._state, row, used)
+
+    def join(self) -> None:
+        """Drops the rows."""
+        self._state = self._stream
+
+    def feed_rows(self, rows: Sequence[int], tokens: Sequence[Sequence[int]]) -> list[Prediction]:
+        """Reads tokens in the rows named, on all cores; the predictions after the last of each."""
+        groups = row_groups(rows, tokens, self._threads)
+        codes = self._pool.map(self._read_group, (streams for _, streams, _ in groups),
+                               (numbers for _, _, numbers in groups))  # fmt: skip
+        found: list[Prediction | None] = [None] * len(rows)
+        for (places, streams, _), part in zip(groups, codes, strict=True):
+            named = [rows[place] for place in places]
+            for place, at in zip(places, last_positions(named, streams), strict=True):
+                found[place] = self._predict(part[at])
+        if self._progress is not None:
+            self._progress(sum(map(len, tokens)))
+        return [prediction for prediction in found if prediction is not None]
+
+    def _read_group(self, streams: Array, tokens: Array) -> Array:
+        codes = np.empty((len(tokens), len(self._weights.code)), dtype=np.float32)
+        forward(self._weights, self._state, tokens, streams, self._width, codes)
+        return codes
 
     def _read(self, tokens: Sequence[int], stream: int = 0) -> Array:
         codes = np.empty((len(tokens), len(self._weights.code)), dtype=np.float32)
@@ -106,6 +138,15 @@ class SparseEngine:
         Raises:
             ModelError: a text token could win, or one number drowns what tells GPU tokens apart.
         """
+        key = code.tobytes()
+        prediction = self._known.get(key)
+        if prediction is None:
+            if len(self._known) >= MAX_KNOWN:
+                self._known.clear()
+            prediction = self._known[key] = self._choose(code)
+        return prediction
+
+    def _choose(self, code: Array) -> Prediction:
         w, bits = self._weights, len(self._weights.logits)
         gpu, text = code[bits:] @ w.shifts
         if gpu != 0 or not text <= w.text_limit[0]:
@@ -115,32 +156,5 @@ class SparseEngine:
         return Prediction(int(token), float((top - second) / step))
 
     def read_memory(self, row: int = 0) -> list[int]:
-        """The words of a stream's memory, out of the recurrent states that hold them."""
-        config, memory = self.config, self._memory
-        columns, rows = int(memory["columns"]), int(memory["rows_per_head"])
-        words = [0] * config.memory_words
-        for bank, groups in enumerate(memory["banks"]):
-            for group, (layer, head) in enumerate(groups):
-                bits = self._head_state(row, layer, head, rows, columns) > 0
-                weights = 1 << np.arange(columns, dtype=np.int64)
-                for index, word in enumerate((bits * weights).sum(axis=1).tolist()):
-                    address = (group * rows + index) * config.lanes + bank
-                    if address < config.memory_words:
-                        words[address] = word
-        return words
-
-    def _head_state(self, stream: int, layer: int, head: int, rows: int, columns: int) -> Array:
-        """The first rows and columns of a head's state, as the checkpoint numbers them."""
-        w = self._weights
-        low, high = w.head_start[layer], w.head_start[layer + 1]
-        facts = w.heads[low + np.searchsorted(w.heads[low:high, HEAD], head)]
-        first = w.rows[MATRICES * layer + QKV]
-        keys = slice(first + facts[KEY], first + facts[KEY_END])
-        values = slice(first + facts[VALUE], first + facts[VALUE_END])
-        size = facts[ROWS] * (values.stop - values.start)
-        packed = self._state.memory[stream, facts[OFFSET] : facts[OFFSET] + size]
-        whole = np.zeros((w.sizes[1], w.sizes[2]), dtype=np.float32)
-        whole[np.ix_(w.number[keys], w.number[values])] = packed.reshape(facts[ROWS], -1)[
-            w.slot[keys]
-        ]
-        return whole[:rows, :columns]
+        """The words of a row's memory, out of the recurrent states that hold them."""
+        return read_words(self._state.memory[row], self._words)

@@ -43,7 +43,9 @@ from qgpu_run.engines.sparse.tile_code import (
     TILE,
     add_column,
     any_in_row,
+    columns_in_rows,
     scale_rows,
+    silu_ends,
     sum_squares,
 )
 
@@ -54,8 +56,13 @@ L2_EPSILON = np.float32(1e-6)
 SILU_EXACT = np.float32(104.0)
 """From here on exp(-x) is below half a step of 1, and exp(x) overflows: silu is x, or -0."""
 
+SILU_EXACT_BITS = SILU_EXACT.view(np.uint32) - np.uint32(1)
+
 PIECE = 64
 """Elements whose kinds are looked at together."""
+
+WHOLE_TILE = 3
+"""Columns from which on a tile, whatever it holds, is faster than single tokens."""
 
 CHUNK = 2048
 """Logits worked on at a time: they stay in the first cache."""
@@ -92,24 +99,58 @@ def _silu(x: np.float32) -> np.float32:
 
 
 @compiled
-def _silu_all(x: Array) -> None:
-    """SiLU and rounding of all elements; most pieces hold only 0 and numbers without exp."""
+def _silu_all(x: Array, tile: tuple[None, ...]) -> None:
+    """x = bf16(SiLU(bf16(x))); most rows hold only 0 and numbers without exp."""
+    if len(tile) > 1:
+        # The two numbers that took exp last: a circuit has few of them, over and over.
+        one, silu_one, other, silu_other = ZERO, ZERO, ZERO, ZERO
+        value = np.empty(1, dtype=np.float32)
+        for row in range(len(x)):
+            left = silu_ends(x, row, one, silu_one, other, silu_other)
+            while left:
+                t = 0
+                while not left >> t & 1:
+                    t += 1
+                number = x[row, t]
+                value[0] = _silu(number)
+                round_bf16(value)
+                other, silu_other, one, silu_one = one, silu_one, number, value[0]
+                for t in range(len(tile)):
+                    if left >> t & 1 and x[row, t] == number:
+                        x[row, t] = value[0]
+                        left ^= 1 << t
+        return
+    round_bf16(x)
     flat = x.reshape(-1)
+    bits = flat.view(np.uint32)
     for low in range(0, len(flat), PIECE):
-        piece = flat[low : low + PIECE]
-        between = 0
+        piece, pattern = flat[low : low + PIECE], bits[low : low + PIECE]
+        between = False
         for i in range(len(piece)):
-            between += (abs(piece[i]) < SILU_EXACT) & (piece[i] != ZERO)
+            # Less 1, 0 is the largest of all: one comparison finds sizes between 0 and the limit.
+            size = (pattern[i] & np.uint32(0x7FFFFFFF)) - np.uint32(1)
+            between |= size < SILU_EXACT_BITS
         if between:
             known, silu = ZERO, ZERO
             for i in range(len(piece)):
                 if piece[i] != known:
                     known, silu = piece[i], _silu(piece[i])
                 piece[i] = silu
+            round_bf16(piece)
         else:
             for i in range(len(piece)):
                 piece[i] = max(piece[i], ZERO)
-    round_bf16(x)
+
+
+@compiled
+def _multiply(x: Array, factor: Array) -> None:
+    """x = bf16(x * bf16(factor)), element by element."""
+    flat, factors = x.reshape(-1), factor.reshape(-1)
+    bits, factor_bits = flat.view(np.uint32), factors.view(np.uint32)
+    for i in range(len(flat)):
+        factor_bits[i] = _rounded(factor_bits[i])
+        flat[i] *= factors[i]
+        bits[i] = _rounded(bits[i])
 
 
 @compiled
@@ -180,9 +221,13 @@ def _norm(
 
 @compiled
 def _convolve(w: Weights, s: State, streams: Array, layer: int, mixed: Array) -> None:
-    """The causal convolution and its SiLU, on the rows of QKV."""
+    """The causal convolution on the rows of QKV that it changes, which it rounds before and after.
+
+    The others stay as they are.
+    """
     for look in range(w.look_start[layer], w.look_start[layer + 1]):
         taps, row = w.taps[look], mixed[w.look[look]]
+        round_bf16(row)
         for t in range(len(streams)):
             window = s.window[streams[t], look]
             newest = row[t]
@@ -190,8 +235,7 @@ def _convolve(w: Weights, s: State, streams: Array, layer: int, mixed: Array) ->
                 window[0] * taps[0] + window[1] * taps[1] + window[2] * taps[2] + newest * taps[3]
             )
             window[0], window[1], window[2] = window[1], window[2], newest
-    round_bf16(mixed)
-    _silu_all(mixed)
+        round_bf16(row)
 
 
 @compiled
@@ -303,7 +347,9 @@ def _read_heads(
         low, high = head[OFFSET], head[OFFSET] + head[ROWS] * width
         read, value, held = numbers[0, :width], numbers[1, :width], numbers[2, :width]
         _find_rows(mixed, tile, head[KEY], head[KEY_END], count, keys, key_count)
-        _find_rows(mixed, tile, head[QUERY], head[QUERY_END], count, queries, query_count)
+        open_columns = _open_columns(gate, tile, head[GATES], head[GATES_END])
+        if open_columns:
+            _find_rows(mixed, tile, head[QUERY], head[QUERY_END], count, queries, query_count)
         for t in range(count):
             memory = s.memory[streams[t], low:high].reshape(head[ROWS], width)
             strength = beta[index - first, t]
@@ -312,12 +358,27 @@ def _read_heads(
                     value[c] = mixed[head[VALUE] + c, t]
                 found = keys[t, : key_count[t]]
                 _write(memory, slot, found, mixed, t, strength, value, held)
+            if not open_columns >> t & 1:
+                # What the head reads for this token is multiplied with 0 everywhere.
+                continue
             found = queries[t, : query_count[t]]
             _query(memory, slot, found, mixed, t, root, read)
             _normalise(read, columns, w.epsilon[0])
             for z in range(head[GATES], head[GATES_END]):
-                gate[z, t] = _gated(norm[z] * read[z_slot[z]], gate[z, t])
+                if gate[z, t] != ZERO:
+                    gate[z, t] = (norm[z] * read[z_slot[z]]) * _silu(gate[z, t])
     round_bf16(gate)
+
+
+@compiled
+def _open_columns(gate: Array, tile: tuple[None, ...], low: int, high: int) -> int:
+    """Bit t for each column t that holds a number other than 0 in the rows low to high - 1."""
+    if len(tile) > 1:
+        return int(columns_in_rows(gate, low, high))
+    for z in range(low, high):
+        if gate[z, 0] != ZERO:
+            return 1
+    return 0
 
 
 @compiled
@@ -330,13 +391,6 @@ def _normalise(read: Array, columns: int, epsilon: np.float32) -> None:
     for c in range(len(read)):
         read[c] = read[c] * scale
     round_bf16(read)
-
-
-@compiled
-def _gated(normed: np.float32, gate: np.float32) -> np.float32:
-    if gate == ZERO:
-        return ZERO
-    return normed * _silu(gate)
 
 
 @compiled
@@ -356,8 +410,8 @@ def _mixer(
     gate = buffers[1, : w.rows[m + Z + 1] - w.rows[m + Z]]
     beta = buffers[2, : w.head_start[layer + 1] - w.head_start[layer]]
     _product(w, tile, m + QKV, normed, mixed)
-    round_bf16(mixed)
     _convolve(w, s, streams, layer, mixed)
+    _silu_all(mixed, tile)
     _product(w, tile, m + Z, normed, gate)
     round_bf16(gate)
     _product(w, tile, m + BETA, normed, beta)
@@ -384,14 +438,9 @@ def _mlp(
     neurons = w.rows[m + GATE + 1] - w.rows[m + GATE]
     gate, up = buffers[0, :neurons], buffers[1, :neurons]
     _product(w, tile, m + GATE, normed, gate)
-    round_bf16(gate)
-    _silu_all(gate)
+    _silu_all(gate, tile)
     _product(w, tile, m + UP, normed, up)
-    round_bf16(up)
-    for i in range(neurons):
-        for t in range(len(tile)):
-            gate[i, t] *= up[i, t]
-    round_bf16(gate)
+    _multiply(gate, up)
     _add_product(w, tile, m + DOWN, gate, x, sums)
 
 
@@ -440,7 +489,7 @@ def forward(w: Weights, s: State, tokens: Array, streams: Array, width: int, cod
     """
     low = 0
     while low < len(tokens):
-        if len(tokens) - low == 1:
+        if len(tokens) - low < WHOLE_TILE:
             high = low + 1
             part = codes[low:high]
             _through_layers(w, s, ONE_TOKEN, tokens[low:high], streams[low:high], width, part)
@@ -449,6 +498,24 @@ def forward(w: Weights, s: State, tokens: Array, streams: Array, width: int, cod
             part = codes[low:high]
             _through_layers(w, s, TOKENS, tokens[low:high], streams[low:high], width, part)
         low = high
+
+
+@compiled
+def copy_stream(source: State, places: Array, target: State, stream: int, used: bool) -> None:
+    """Makes a stream of `target` a copy of the first one of `source`.
+
+    Most numbers of a state are 0: memory of a new state that only holds these is not touched.
+
+    Args:
+        places: int64, where the numbers of `source.memory` are that are not 0.
+        used: whether the stream holds anything else yet.
+    """
+    memory = target.memory[stream]
+    if used:
+        memory[:] = ZERO
+    for place in places:
+        memory[place] = source.memory[0, place]
+    target.window[stream] = source.window[0]
 
 
 @compiled

@@ -16,6 +16,12 @@ from numba.extending import intrinsic
 TILE = 16
 """Columns of a tile: the float32 numbers of a 512-bit register."""
 
+_SILU_EXACT_BITS = 0x42D00000
+"""104 in float32: from here on SiLU is x, or -0."""
+
+SUMS = 4
+"""Sums that are added to in turn, so that an addition need not wait for the one before."""
+
 _FLOAT, _INT, _LONG = ir.FloatType(), ir.IntType(32), ir.IntType(64)
 _VECTOR = ir.VectorType(_FLOAT, TILE)
 _BITS = ir.VectorType(_INT, TILE)
@@ -134,19 +140,90 @@ def _any_in_row(typing: Any, x: Any, row: Any) -> Any:
     return types.boolean(x, types.int64), generate
 
 
+def _columns_in_rows(typing: Any, x: Any, low: Any, high: Any) -> Any:
+    """Bit t for each t where x[low:high, t] holds a number other than 0; `x` as above."""
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        code = _Code(context, builder, signature, arguments)
+        data, zero = code.array(0), ir.Constant(_VECTOR, [0.0] * TILE)
+
+        def body(k: Any, found: Any) -> Any:
+            differs = builder.fcmp_unordered("!=", code.load(data, k), zero)
+            return builder.or_(found, builder.bitcast(differs, found.type))
+
+        none = ir.Constant(ir.IntType(TILE), 0)
+        return builder.zext(code.loop(arguments[1], arguments[2], none, body), _LONG)
+
+    return types.int64(x, types.int64, types.int64), generate
+
+
+def _silu_ends(
+    typing: Any, x: Any, row: Any, one: Any, silu_one: Any, other: Any, silu_other: Any
+) -> Any:
+    """Rounds x[row, :] to bf16 and takes SiLU where that needs no exp; `x` as above.
+
+    That is where x[row, t] is 0, at least 104 in size, `one` or `other`, of which SiLU is given.
+    The result has bit t for each other t: there x[row, t] is only rounded.
+    """
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        code = _Code(context, builder, signature, arguments)
+        data = code.array(0)
+        numbers = code.rounded(code.load(data, arguments[1]))
+
+        def constant(value: int) -> Any:
+            return ir.Constant(_BITS, [value] * TILE)
+
+        size = builder.and_(builder.bitcast(numbers, _BITS), constant(0x7FFFFFFF))
+        # Less 1, 0 is the largest of all.
+        size = builder.sub(size, constant(1))
+        left = builder.icmp_unsigned("<", size, constant(_SILU_EXACT_BITS - 1))
+        zero = ir.Constant(_VECTOR, [0.0] * TILE)
+        kept = builder.or_(left, builder.fcmp_unordered(">", numbers, zero))
+        result = builder.select(kept, numbers, zero)
+        for number, silu in (arguments[2:4], arguments[4:6]):
+            known = builder.and_(left, builder.fcmp_ordered("==", numbers, code.spread(number)))
+            result = builder.select(known, code.spread(silu), result)
+            left = builder.xor(left, known)
+        code.store(result, data, arguments[1])
+        return builder.zext(builder.bitcast(left, ir.IntType(TILE)), _LONG)
+
+    float32 = types.float32
+    return types.int64(x, types.int64, float32, float32, float32, float32), generate
+
+
 def _sum_squares(typing: Any, x: Any, out: Any) -> Any:
     """out[0, :] = sum over all rows of x**2; `x` is float32 [rows, TILE]."""
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         code = _Code(context, builder, signature, arguments)
         data = code.array(0)
-
-        def body(k: Any, total: Any) -> Any:
-            row = code.load(data, k)
-            return builder.fadd(total, builder.fmul(row, row))
-
         zero = ir.Constant(_VECTOR, [0.0] * TILE)
-        total = code.loop(ir.Constant(_LONG, 0), code.length(0), zero, body)
+        sums = [builder.alloca(_VECTOR) for _ in range(SUMS)]
+        for total in sums:
+            builder.store(zero, total)
+
+        def add(row: Any, total: Any) -> None:
+            numbers = code.load(data, row)
+            square = builder.fmul(numbers, numbers)
+            builder.store(builder.fadd(builder.load(total), square), total)
+
+        def four(k: Any, nothing: Any) -> Any:
+            first = builder.mul(k, ir.Constant(_LONG, SUMS))
+            for i, total in enumerate(sums):
+                add(builder.add(first, ir.Constant(_LONG, i)), total)
+            return nothing
+
+        def rest(k: Any, nothing: Any) -> Any:
+            add(k, sums[0])
+            return nothing
+
+        length = code.length(0)
+        fours = builder.udiv(length, ir.Constant(_LONG, SUMS))
+        code.loop(ir.Constant(_LONG, 0), fours, _NOTHING, four)
+        code.loop(builder.mul(fours, ir.Constant(_LONG, SUMS)), length, _NOTHING, rest)
+        a, b, c, d = (builder.load(total) for total in sums)
+        total = builder.fadd(builder.fadd(a, b), builder.fadd(c, d))
         code.store(total, code.array(1), ir.Constant(_LONG, 0))
         return context.get_dummy_value()
 
@@ -176,5 +253,7 @@ def _scale_rows(typing: Any, x: Any, scales: Any, gain: Any, out: Any) -> Any:
 # Compiled code calls these without their first argument.
 add_column: Any = intrinsic(_add_column)
 any_in_row: Any = intrinsic(_any_in_row)
+columns_in_rows: Any = intrinsic(_columns_in_rows)
+silu_ends: Any = intrinsic(_silu_ends)
 sum_squares: Any = intrinsic(_sum_squares)
 scale_rows: Any = intrinsic(_scale_rows)

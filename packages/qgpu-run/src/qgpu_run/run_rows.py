@@ -1,0 +1,205 @@
+"""CTAs of a launch side by side: each in a row of its own, as on a streaming multiprocessor (SM).
+
+All rows start from a copy of the state behind the shared setup, program and memory, and every one
+decodes a CTA to its end; a CTA that waits takes over the row of one that has ended. Then the host
+puts together the words that the CTAs changed. It computes none of them, and refuses where two CTAs
+changed the same one; that no CTA read what another wrote is for `find_dependences` to see.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import islice
+
+import numpy as np
+from qgpu_isa.interpreter import Dependence, Launch
+from qgpu_isa.vocabulary import Token, TokenClass, vocabulary
+
+from qgpu_run.engines.engine import Prediction, RowEngine
+from qgpu_run.errors import ForeignTokenError, KernelFaultError, RequestError, TokenLimitError
+from qgpu_run.launch import (
+    MAX_TOKENS,
+    LaunchTrace,
+    OnToken,
+    check_machine,
+    cta_setup,
+    describe_fault,
+    shared_setup,
+)
+
+
+@dataclass(frozen=True)
+class RowsResult:
+    """A launch whose CTAs have run side by side.
+
+    Attributes:
+        trace: the tokens.
+        changes: for each CTA the global words that it changed, word address -> word.
+    """
+
+    trace: LaunchTrace
+    changes: tuple[dict[int, int], ...]
+
+    def conflicts(self) -> list[Dependence]:
+        """The words that more than one CTA changed."""
+        found: dict[int, Dependence] = {}
+        changed: dict[int, int] = {}
+        for cta, words in enumerate(self.changes):
+            for address in words:
+                if changed.setdefault(address, cta) != cta:
+                    found.setdefault(address, Dependence(address, changed[address], cta, False))
+        return [found[address] for address in sorted(found)]
+
+    def memory(self, initial: Sequence[int]) -> list[int]:
+        """The words of memory after the launch; shared memory stays what it was."""
+        words = list(initial)
+        for changes in self.changes:
+            for address, word in changes.items():
+                words[address] = word
+        return words
+
+
+def run_on_rows(
+    launch: Launch,
+    engine: RowEngine,
+    rows: int,
+    *,
+    private: Collection[int] = (),
+    max_tokens: int = MAX_TOKENS,
+    on_token: OnToken | None = None,
+    setup: Sequence[int] | None = None,
+) -> RowsResult:
+    """Runs a launch, at most `rows` CTAs at a time.
+
+    Args:
+        private: words whose changes do not count.
+        setup: tokens to read before all CTAs instead of a new stream with program and memory.
+
+    Raises:
+        RequestError: the engine is another machine than the launch's, or has no rows.
+        TokenLimitError: more than `max_tokens` tokens were decoded.
+        KernelFaultError: a CTA faulted: the one with the smallest number of those that do.
+        ForeignTokenError: the engine chose a token that is not the machine's.
+    """
+    if not isinstance(engine, RowEngine):
+        raise RequestError(f"engine {engine.name} runs CTAs one after the other")
+    check_machine(launch, engine)
+    if setup is None:
+        engine.reset()
+        setup = shared_setup(launch)
+    engine.feed(setup)
+    run = _Run(launch, engine, rows, private, max_tokens, on_token)
+    try:
+        while run.step():
+            pass
+    finally:
+        engine.join()
+    if run.faults:
+        cta = min(run.faults)
+        raise KernelFaultError(describe_fault(launch, cta, run.faults[cta]))
+    order = range(launch.ctas)
+    trace = LaunchTrace(
+        len(setup) + run.written, tuple(tuple(run.tokens[cta]) for cta in order), run.margin
+    )
+    return RowsResult(trace, tuple(run.changes[cta] for cta in order))
+
+
+class _Run:
+    """The rows in progress."""
+
+    def __init__(
+        self,
+        launch: Launch,
+        engine: RowEngine,
+        rows: int,
+        private: Collection[int],
+        max_tokens: int,
+        on_token: OnToken | None,
+    ) -> None:
+        self._launch, self._engine, self._rows = launch, engine, rows
+        self._max_tokens, self._on_token = max_tokens, on_token
+        vocab = vocabulary(launch.config)
+        self._end = vocab.encode(Token(TokenClass.END))
+        self._faulted = vocab.range_of(TokenClass.FAULT)
+        self._counted = np.ones(launch.config.global_words, dtype=bool)
+        self._counted[list(private)] = False
+        self._initial = self._global_words(0)
+        self._waiting: Iterator[int] = iter(range(launch.ctas))
+        self._ctas: dict[int, int] = {}
+        self._feeds: dict[int, list[int]] = {}
+        self.tokens: dict[int, list[int]] = {}
+        self.changes: dict[int, dict[int, int]] = {}
+        self.faults: dict[int, list[int]] = {}
+        self.written = self._decoded = 0
+        self.margin = float("inf")
+
+    def step(self) -> bool:
+        """Decodes one token in every row; False when nothing is left to do."""
+        if not self._feeds and not self._begin():
+            return False
+        rows = sorted(self._feeds)
+        predictions = self._engine.feed_rows(rows, [self._feeds[row] for row in rows])
+        for row, prediction in zip(rows, predictions, strict=True):
+            self._take(row, prediction)
+        if self._decoded >= self._max_tokens and self._feeds:
+            raise TokenLimitError(
+                f"the kernel wrote {self._decoded} tokens and did not end; "
+                "raise --max-tokens if it is not an endless loop"
+            )
+        return True
+
+    def _begin(self) -> bool:
+        """Starts as many CTAs as there are rows."""
+        ctas = list(islice(self._waiting, self._rows))
+        if not ctas or self.faults:
+            return False
+        self._engine.fork(len(ctas))
+        for row, cta in enumerate(ctas):
+            self._start(row, cta)
+        return True
+
+    def _start(self, row: int, cta: int) -> None:
+        self._ctas[row], self.tokens[cta] = cta, []
+        self._feeds[row] = cta_setup(self._launch, cta)
+        self.written += len(self._feeds[row])
+
+    def _take(self, row: int, prediction: Prediction) -> None:
+        token, margin = prediction
+        cta = self._ctas[row]
+        if self.faults and cta > min(self.faults):
+            # One after the other, this CTA would not have run.
+            del self._feeds[row]
+            return
+        tokens = self.tokens[cta]
+        tokens.append(token)
+        self._decoded += 1
+        self.margin = min(self.margin, margin)
+        if self._on_token is not None:
+            self._on_token(cta, token)
+        if token < 0:
+            raise ForeignTokenError(
+                f"after {len(tokens) - 1} tokens of CTA {cta} the model wrote text token "
+                f"{-1 - token}"
+            )
+        if token == self._end:
+            self._finish(row, cta)
+        elif token in self._faulted:
+            self.faults[cta] = tokens
+            del self._feeds[row]
+        else:
+            self._feeds[row] = [token]
+
+    def _finish(self, row: int, cta: int) -> None:
+        words = self._global_words(row)
+        changed = np.flatnonzero((words != self._initial) & self._counted)
+        self.changes[cta] = dict(zip(changed.tolist(), words[changed].tolist(), strict=True))
+        del self._feeds[row]
+        if self._engine.restarts_rows and not self.faults:
+            following = next(self._waiting, None)
+            if following is not None:
+                self._engine.restart(row)
+                self._start(row, following)
+
+    def _global_words(self, row: int) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
+        return np.array(self._engine.read_memory(row)[: len(self._counted)], dtype=np.int64)

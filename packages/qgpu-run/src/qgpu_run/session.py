@@ -1,0 +1,120 @@
+"""Launches one after the other in the same recurrent state.
+
+Memory stays in the state between launches, and so does the program. What the state holds is known:
+the host wrote it, or has read it back. So a launch sends records only for the words of memory and
+the parts of the program that are to be other than they are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from qgpu_isa.encoding import ROM_PARTS, encode_block
+from qgpu_isa.errors import QgpuError
+from qgpu_isa.formats import word_tokens
+from qgpu_isa.machine_config import CHUNKS_PER_RECORD, WORD_BITS
+from qgpu_isa.program import ProgramImage
+from qgpu_isa.vocabulary import Token, TokenClass, vocabulary
+
+from qgpu_run.check_rows import guard_rows, run_request_rows
+from qgpu_run.engines.engine import Engine, RowEngine
+from qgpu_run.errors import RequestError
+from qgpu_run.launch import MAX_TOKENS, LaunchTrace, run_on_engine
+from qgpu_run.launch_request import LaunchRequest
+
+
+class Session:
+    """An engine, and the launches that it has run since its state was empty."""
+
+    def __init__(self, engine: Engine) -> None:
+        self.engine = engine
+        self.config = engine.config
+        self.reset()
+
+    def reset(self) -> None:
+        """Begins with an empty state."""
+        self.engine.reset()
+        self._rom = [[0] * ROM_PARTS for _ in range(self.config.rom_blocks)]
+        self._memory = [0] * self.config.memory_words
+
+    def run(
+        self,
+        request: LaunchRequest,
+        *,
+        sms: int = 1,
+        assume_independent: bool = False,
+        max_tokens: int = MAX_TOKENS,
+    ) -> tuple[LaunchTrace, list[int]]:
+        """Runs a launch.
+
+        Args:
+            request: its `launch.memory` is what global memory holds at the start; words that it
+                does not name are 0.
+            sms: CTAs that run at a time.
+            assume_independent: with several, does not look first whether they may.
+
+        Returns:
+            the tokens, and the words of memory at the end.
+
+        Raises:
+            CtaDependenceError: CTAs that were to run side by side depend on each other.
+            ExecutionError: the launch did not end, or in a fault; the state is then empty.
+        """
+        if sms > 1:
+            if not isinstance(self.engine, RowEngine):
+                raise RequestError(f"engine {self.engine.name} runs CTAs one after the other")
+            if not assume_independent:
+                guard_rows(request, max_tokens)
+        try:
+            return self._run(request, sms, max_tokens)
+        except QgpuError:
+            # The state is somewhere within a CTA.
+            self.reset()
+            raise
+
+    def _run(
+        self, request: LaunchRequest, sms: int, max_tokens: int
+    ) -> tuple[LaunchTrace, list[int]]:
+        launch, engine = request.launch, self.engine
+        setup = self._setup(launch.image, launch.memory)
+        if sms == 1:
+            trace = run_on_engine(launch, engine, max_tokens=max_tokens, setup=setup)
+            self._memory = engine.read_memory()
+            return trace, list(self._memory)
+        assert isinstance(engine, RowEngine)
+        result = run_request_rows(request, engine, sms, max_tokens=max_tokens, setup=setup)
+        # The stream has seen nothing of what its copies did.
+        self._memory = engine.read_memory()
+        return result.trace, result.memory(self._memory)
+
+    def _setup(self, image: ProgramImage, memory: Mapping[int, int]) -> list[int]:
+        encode = vocabulary(self.config).encode
+        preamble = [Token(TokenClass.END)] * (CHUNKS_PER_RECORD - 1)
+        tokens = preamble + self._program_tokens(image) + self._memory_tokens(memory)
+        return [encode(token) for token in tokens]
+
+    def _program_tokens(self, image: ProgramImage) -> list[Token]:
+        """PROG records of what differs; blocks behind the last are never reached and stay."""
+        config = self.config
+        tokens = []
+        for index, block in enumerate(image.blocks):
+            known, wanted = self._rom[index], list(encode_block(block))
+            for part, row in enumerate(wanted):
+                for chunk in range(config.chunks_per_slot):
+                    low = chunk * config.chunk_bits
+                    mask = (1 << config.chunk_bits) - 1
+                    if (row ^ known[part]) >> low & mask:
+                        number = part * config.chunks_per_slot + chunk
+                        tokens.append(Token(TokenClass.PROG, (index, number)))
+                        tokens += word_tokens(config, row >> low & mask, config.chunk_bits)
+            self._rom[index] = wanted
+        return tokens
+
+    def _memory_tokens(self, memory: Mapping[int, int]) -> list[Token]:
+        tokens = []
+        for address in range(self.config.global_words):
+            word = memory.get(address, 0)
+            if word != self._memory[address]:
+                tokens.append(Token(TokenClass.MEM, (address,)))
+                tokens += word_tokens(self.config, word, WORD_BITS)
+        return tokens
