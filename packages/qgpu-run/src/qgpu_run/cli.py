@@ -20,6 +20,7 @@ SUBCOMMANDS = {
     "fuzz": "Verify random programs by teacher forcing.",
     "tokens": "Count the tokens of kernels without a model.",
     "bench": "Compare the speed of engines.",
+    "scale": "Measure throughput by the number of CTAs.",
 }
 
 
