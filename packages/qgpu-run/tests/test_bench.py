@@ -35,3 +35,16 @@ def test_an_engine_that_lies_is_not_timed(lying) -> None:
     requests = [kernel_to_request(FILES[0], LaunchOptions(), NANO)]
     with pytest.raises(ModelError, match=r"running_max: engine .* do not agree"):
         bench_engines(requests, [lambda: InterpreterEngine(NANO), lambda: lying(at=5, token=0)], 20)
+
+
+def test_throughput_by_ctas(invoke) -> None:
+    status, text, data = invoke(
+        "scale", "--engine", "interpreter", "--profile", "small", "--ctas", 1, "--ctas", 3,
+        "--repeats", 1, "--json",
+    )  # fmt: skip
+    assert status == 0, text
+    one, three = data["launches"]
+    assert (one["ctas"], one["ratio"], three["ctas"]) == (1, 1.0, 3)
+    assert three["decoded_tokens"] > 2.5 * one["decoded_tokens"]
+    status, text, _ = invoke("scale", "--engine", "interpreter", "--profile", "nano")
+    assert status == 2, text

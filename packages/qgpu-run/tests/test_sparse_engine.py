@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
@@ -18,6 +19,7 @@ from qgpu_run.check import check_launch
 from qgpu_run.engines.sparse.checkpoint_reader import CheckpointReader
 from qgpu_run.engines.sparse.engine import SparseEngine, load_sparse_engine
 from qgpu_run.engines.sparse.kernel import _largest_two, best_two
+from qgpu_run.engines.sparse.pipeline import LEAST
 from qgpu_run.engines.sparse.read_weights import _signs, read_weights
 from qgpu_run.engines.transformers_engine import TransformersEngine
 from qgpu_run.errors import ModelError
@@ -74,6 +76,22 @@ def test_tiles_of_any_length_leave_the_same_state(sparse: SparseEngine, count: i
     assert np.array_equal(one_by_one, np.concatenate(parts))
     assert np.allclose(state.memory, sparse._state.memory, rtol=1e-6)
     assert np.array_equal(state.window, sparse._state.window)
+
+
+def test_the_layers_on_several_cores(sparse: SparseEngine, monkeypatch: pytest.MonkeyPatch) -> None:
+    tokens = [t for seed in range(4) for t in setup_tokens(random_launch(NANO, seed), 0)]
+    assert len(tokens) > LEAST
+    found = []
+    for threads in (1, 2, 5):
+        # No more stages than the pool has threads: each waits for the one before.
+        with ThreadPoolExecutor(threads) as pool:
+            monkeypatch.setattr(sparse, "_threads", threads)
+            monkeypatch.setattr(sparse, "_pool", pool)
+            sparse.reset()
+            found.append((sparse._read_stream(tokens), sparse._state.memory.copy()))
+    for codes, memory in found[1:]:
+        assert np.array_equal(codes, found[0][0])
+        assert np.array_equal(memory, found[0][1])
 
 
 @given(seed=st.integers(0, 2**32 - 1), bits=st.integers(1, 32), tokens=st.integers(2, 5000))

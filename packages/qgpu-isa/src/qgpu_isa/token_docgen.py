@@ -106,7 +106,8 @@ def tokens_markdown(header: str) -> str:
         "```\n",
         "The machine writes `answer`; everything else is fed. Live-outs come in the order of the\n"
         f"slots: {', '.join(s.name for s in Slot)}. A launch ends at its first FAULT, which comes\n"
-        "without live-outs.\n",
+        "without live-outs. Where no CTA runs, PROG and MEM records replace\n"
+        "what they name; INIT may also stand before CTA, as it does where CTAs run side by side.\n",
         "## Example\n",
         _example(),
     ]

@@ -21,6 +21,7 @@ SUBCOMMANDS = {
     "tokens": "Count the tokens of kernels without a model.",
     "bench": "Compare the speed of engines.",
     "text-speed": "What the GPU's layers cost on text.",
+    "scale": "Measure throughput by the number of CTAs.",
 }
 
 

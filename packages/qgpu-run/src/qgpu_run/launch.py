@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from qgpu_isa.interpreter import Launch, launch_tokens
-from qgpu_isa.interpreter.machine import cta_tokens, pass_mask
+from qgpu_isa.interpreter.machine import cta_tokens, init_tokens, pass_mask, start_tokens
 from qgpu_isa.vocabulary import Fault, Token, TokenClass, Vocabulary, vocabulary
 
 from qgpu_run.engines.engine import Engine, RowEngine
@@ -54,9 +54,21 @@ def shared_setup(launch: Launch) -> list[int]:
 
 
 def cta_setup(launch: Launch, cta: int) -> list[int]:
-    """The tokens that start a CTA; they are as many for all CTAs of a launch."""
+    """The tokens that start a CTA."""
     encode = vocabulary(launch.config).encode
     return [encode(token) for token in cta_tokens(launch.config, launch.threads, cta)]
+
+
+def init_setup(launch: Launch) -> list[int]:
+    """The INIT records, which rows have in common; they then stand before the CTA record."""
+    encode = vocabulary(launch.config).encode
+    return [encode(token) for token in init_tokens(launch.config, launch.threads)]
+
+
+def row_setup(launch: Launch, cta: int) -> list[int]:
+    """The tokens that start a CTA behind `init_setup`; as many for all CTAs of a launch."""
+    encode = vocabulary(launch.config).encode
+    return [encode(token) for token in start_tokens(launch.config, launch.threads, cta)]
 
 
 def run_on_engine(

@@ -1,9 +1,9 @@
 """CTAs of a launch side by side: each in a row of its own, as on a streaming multiprocessor (SM).
 
-All rows start from a copy of the state behind the shared setup, program and memory, and every one
-decodes a CTA to its end; a CTA that waits takes over the row of one that has ended. Then the host
-puts together the words that the CTAs changed. It computes none of them, and refuses where two CTAs
-changed the same one; that no CTA read what another wrote is for `find_dependences` to see.
+All rows start from a copy of the state behind what they share (program, memory, INIT records), and
+every one decodes a CTA to its end; a CTA that waits takes over the row of one that has ended. Then
+the host puts together the words that the CTAs changed. It computes none of them, and refuses where
+two CTAs changed the same one; that no CTA read what another wrote is for `guard_rows` to see.
 """
 
 from __future__ import annotations
@@ -23,8 +23,9 @@ from qgpu_run.launch import (
     LaunchTrace,
     OnToken,
     check_machine,
-    cta_setup,
     describe_fault,
+    init_setup,
+    row_setup,
     shared_setup,
 )
 
@@ -88,6 +89,7 @@ def run_on_rows(
     if setup is None:
         engine.reset()
         setup = shared_setup(launch)
+    setup = [*setup, *init_setup(launch)]
     engine.feed(setup)
     run = _Run(launch, engine, rows, private, max_tokens, on_token)
     try:
@@ -161,7 +163,7 @@ class _Run:
 
     def _start(self, row: int, cta: int) -> None:
         self._ctas[row], self.tokens[cta] = cta, []
-        self._feeds[row] = cta_setup(self._launch, cta)
+        self._feeds[row] = row_setup(self._launch, cta)
         self.written += len(self._feeds[row])
 
     def _take(self, row: int, prediction: Prediction) -> None:

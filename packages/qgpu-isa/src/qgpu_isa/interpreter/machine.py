@@ -100,12 +100,25 @@ def pass_mask(config: MachineConfig, threads: int, g: int) -> int:
 
 def cta_tokens(config: MachineConfig, threads: int, cta: int) -> list[Token]:
     """Records that start one CTA; the last token is the first EXEC."""
-    tokens = [Token(TokenClass.CTA), *word_tokens(config, cta, CTA_NUMBER_BITS)]
+    number, *start = start_tokens(config, threads, cta)
+    raws = len(word_tokens(config, cta, CTA_NUMBER_BITS))
+    return [number, *start[:raws], *init_tokens(config, threads), *start[raws:]]
+
+
+def init_tokens(config: MachineConfig, threads: int) -> list[Token]:
+    """INIT records of all passes, which are the same for every CTA of a launch."""
+    tokens = []
     for g in range(config.passes):
         mask = pass_mask(config, threads, g)
         if mask != config.full_mask:
             tokens.append(Token(TokenClass.MASK, (mask,)))
         tokens.append(Token(TokenClass.INIT, (g, int(mask != config.full_mask))))
+    return tokens
+
+
+def start_tokens(config: MachineConfig, threads: int, cta: int) -> list[Token]:
+    """The CTA record and the first EXEC, all that is a CTA's own where INIT stands before."""
+    tokens = [Token(TokenClass.CTA), *word_tokens(config, cta, CTA_NUMBER_BITS)]
     mask = pass_mask(config, threads, 0)
     if mask != config.full_mask:
         tokens.append(Token(TokenClass.MASK, (mask,)))

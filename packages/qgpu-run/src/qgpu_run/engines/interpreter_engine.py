@@ -42,7 +42,7 @@ class InterpreterEngine:
         self._chunk = 0
         self._cta = 0
         self._mask = config.full_mask
-        self._threads = 0
+        self._lanes: dict[int, int] = {}
         self._next = Token(TokenClass.END)
         self._rows: list[InterpreterEngine] = []
 
@@ -84,6 +84,7 @@ class InterpreterEngine:
         made = InterpreterEngine(self.config)
         made._rom = copy.deepcopy(self._rom)
         made._state = copy.deepcopy(self._state)
+        made._lanes = dict(self._lanes)
         return made
 
     def _read(self, token: Token) -> None:
@@ -96,14 +97,14 @@ class InterpreterEngine:
             case TokenClass.MASK:
                 self._mask = token.values[0]
             case TokenClass.INIT:
-                self._threads += self._take_mask().bit_count()
+                self._lanes[token.values[0]] = self._take_mask().bit_count()
             case TokenClass.EXEC:
                 self._take_mask()
                 self._start()
             case TokenClass.PROG | TokenClass.MEM | TokenClass.CTA:
                 self._record, self._chunk = token, 0
                 if token.cls is TokenClass.CTA:
-                    self._cta = self._threads = 0
+                    self._cta = 0
             case TokenClass.END:
                 pass
             case _:
@@ -136,10 +137,11 @@ class InterpreterEngine:
             self._machine = None
 
     def _start(self) -> None:
-        if self._machine is None or self._machine.launch.threads != self._threads:
+        threads = sum(self._lanes.values())
+        if self._machine is None or self._machine.launch.threads != threads:
             blocks = tuple(decode_block(tuple(rows)) for rows in self._rom)
             image = ProgramImage(self.config, blocks, "tokens")
-            self._machine = Machine(Launch(image, threads=self._threads))
+            self._machine = Machine(Launch(image, threads=threads))
             self._machine.state = self._state
         self._machine.start_cta(self._cta)
         self._steps = self._machine.decode(self._cta)

@@ -14,6 +14,7 @@ from qgpu_run.engines.sparse.arrays import Array, Weights, empty_state
 from qgpu_run.engines.sparse.cached_weights import cached_weights
 from qgpu_run.engines.sparse.kernel import best_two, copy_stream, forward
 from qgpu_run.engines.sparse.memory_map import memory_index, read_words
+from qgpu_run.engines.sparse.pipeline import LEAST, read_pipelined
 from qgpu_run.engines.sparse.row_groups import last_positions, row_groups
 from qgpu_run.errors import ModelError
 from qgpu_run.load_model import ModelManifest, verified_manifest
@@ -70,11 +71,11 @@ class SparseEngine:
 
     def feed(self, tokens: Sequence[int]) -> Prediction:
         """Reads tokens and takes the argmax of all logits after the last."""
-        return self._predict(self._read(tokens)[-1])
+        return self._predict(self._read_stream(tokens)[-1])
 
     def score(self, tokens: Sequence[int], first: int) -> list[Prediction]:
         """Reads all tokens; predictions after each from `first` on."""
-        return [self._predict(code) for code in self._read(tokens)[first:]]
+        return [self._predict(code) for code in self._read_stream(tokens)[first:]]
 
     def score_rows(self, rows: Sequence[Sequence[int]]) -> list[list[Prediction]]:
         """Reads independent streams; predictions after every token.
@@ -119,6 +120,17 @@ class SparseEngine:
     def _read_group(self, streams: Array, tokens: Array) -> Array:
         codes = np.empty((len(tokens), len(self._weights.code)), dtype=np.float32)
         forward(self._weights, self._state, tokens, streams, self._width, codes)
+        return codes
+
+    def _read_stream(self, tokens: Sequence[int]) -> Array:
+        stages = min(self._threads, self._weights.layers)
+        if stages == 1 or len(tokens) < LEAST:
+            return self._read(tokens)
+        codes = np.empty((len(tokens), len(self._weights.code)), dtype=np.float32)
+        read_pipelined(
+            self._pool, stages, self._weights, self._state, np.array(tokens, dtype=np.int64),
+            self._width, codes, self._progress,
+        )  # fmt: skip
         return codes
 
     def _read(self, tokens: Sequence[int], stream: int = 0) -> Array:

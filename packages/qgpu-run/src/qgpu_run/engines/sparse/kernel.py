@@ -445,7 +445,50 @@ def _mlp(
 
 
 @compiled
+def _embed(w: Weights, tokens: Array, x: Array) -> None:
+    """x [hidden, columns]: the embedding of a token in each column, 0 in those left over."""
+    x[:] = ZERO
+    for t in range(len(tokens)):
+        for k in range(w.token_start[tokens[t]], w.token_start[tokens[t] + 1]):
+            x[w.token_column[k], t] = w.token_value[k]
+
+
+@compiled
 def _through_layers(
+    w: Weights,
+    s: State,
+    tile: tuple[None, ...],
+    streams: Array,
+    width: int,
+    x: Array,
+    first: int,
+    last: int,
+) -> None:
+    """Takes a tile through layers first to last - 1; its columns are of the streams numbered."""
+    epsilon = w.epsilon[0]
+    buffers = np.empty((3, width, len(tile)), dtype=np.float32)
+    scales = np.empty((1, len(tile)), dtype=np.float32)
+    sums = np.empty(x.shape, dtype=np.float32)
+    normed = np.empty(x.shape, dtype=np.float32)
+    for layer in range(first, last):
+        _norm(x, tile, w.gains[2 * layer], epsilon, scales, normed)
+        _mixer(w, s, tile, streams, layer, x, normed, buffers, sums)
+        _norm(x, tile, w.gains[2 * layer + 1], epsilon, scales, normed)
+        _mlp(w, tile, layer, x, normed, buffers, sums)
+
+
+@compiled
+def _write_codes(w: Weights, tile: tuple[None, ...], x: Array, codes: Array) -> None:
+    scales = np.empty((1, len(tile)), dtype=np.float32)
+    _scales(x, tile, w.epsilon[0], scales)
+    for t in range(len(codes)):
+        for i in range(len(w.code)):
+            codes[t, i] = (x[w.code[i], t] * scales[0, t]) * w.final_gain[i]
+    round_bf16(codes)
+
+
+@compiled
+def _read_tile(
     w: Weights,
     s: State,
     tile: tuple[None, ...],
@@ -454,27 +497,11 @@ def _through_layers(
     width: int,
     codes: Array,
 ) -> None:
-    """Reads at most as many tokens as `tile` is long, columns of the streams numbered."""
-    hidden = w.sizes[0]
-    epsilon = w.epsilon[0]
-    buffers = np.empty((3, width, len(tile)), dtype=np.float32)
-    scales = np.empty((1, len(tile)), dtype=np.float32)
-    sums = np.empty((hidden, len(tile)), dtype=np.float32)
-    normed = np.empty((hidden, len(tile)), dtype=np.float32)
-    x = np.zeros((hidden, len(tile)), dtype=np.float32)
-    for t in range(len(tokens)):
-        for k in range(w.token_start[tokens[t]], w.token_start[tokens[t] + 1]):
-            x[w.token_column[k], t] = w.token_value[k]
-    for layer in range(len(w.head_start) - 1):
-        _norm(x, tile, w.gains[2 * layer], epsilon, scales, normed)
-        _mixer(w, s, tile, streams, layer, x, normed, buffers, sums)
-        _norm(x, tile, w.gains[2 * layer + 1], epsilon, scales, normed)
-        _mlp(w, tile, layer, x, normed, buffers, sums)
-    _scales(x, tile, epsilon, scales)
-    for t in range(len(tokens)):
-        for i in range(len(w.code)):
-            codes[t, i] = (x[w.code[i], t] * scales[0, t]) * w.final_gain[i]
-    round_bf16(codes)
+    """Reads at most as many tokens as `tile` is long."""
+    x = np.empty((w.sizes[0], len(tile)), dtype=np.float32)
+    _embed(w, tokens, x)
+    _through_layers(w, s, tile, streams, width, x, 0, len(w.head_start) - 1)
+    _write_codes(w, tile, x, codes)
 
 
 @compiled
@@ -492,12 +519,40 @@ def forward(w: Weights, s: State, tokens: Array, streams: Array, width: int, cod
         if len(tokens) - low < WHOLE_TILE:
             high = low + 1
             part = codes[low:high]
-            _through_layers(w, s, ONE_TOKEN, tokens[low:high], streams[low:high], width, part)
+            _read_tile(w, s, ONE_TOKEN, tokens[low:high], streams[low:high], width, part)
         else:
             high = min(low + TILE, len(tokens))
             part = codes[low:high]
-            _through_layers(w, s, TOKENS, tokens[low:high], streams[low:high], width, part)
+            _read_tile(w, s, TOKENS, tokens[low:high], streams[low:high], width, part)
         low = high
+
+
+@compiled
+def forward_part(
+    w: Weights,
+    s: State,
+    tokens: Array,
+    streams: Array,
+    width: int,
+    x: Array,
+    first: int,
+    last: int,
+    codes: Array,
+) -> None:
+    """`forward` through layers first to last - 1 alone; touches only their states.
+
+    Args:
+        x: float32 [tiles, hidden, TILE], what is between the layers; filled from the tokens if
+            `first` is 0.
+        codes: filled if `last` is the number of layers.
+    """
+    for i in range(len(x)):
+        low, high = i * TILE, min(i * TILE + TILE, len(tokens))
+        if first == 0:
+            _embed(w, tokens[low:high], x[i])
+        _through_layers(w, s, TOKENS, streams[low:high], width, x[i], first, last)
+        if last == len(w.head_start) - 1:
+            _write_codes(w, TOKENS, x[i], codes[low:high])
 
 
 @compiled

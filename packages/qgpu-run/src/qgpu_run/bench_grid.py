@@ -1,0 +1,138 @@
+"""Throughput of a launch by the number of its CTAs, all of them side by side."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+from qgpu_isa.machine_config import MachineConfig
+from qgpu_ptx.launch_spec import ArrayArgument, LaunchSpec
+from qgpu_ptx.ptx_ast import Module
+
+from qgpu_run.check_rows import guard_rows, run_request_rows
+from qgpu_run.engines.engine import RowEngine
+from qgpu_run.errors import ModelError
+from qgpu_run.launch_request import LaunchRequest
+from qgpu_run.lowering import lower_kernel
+
+SOURCE = """\
+extern "C" __global__ void polynomial(const int* x, int* y) {
+  int i = blockIdx.x * blockDim.x + threadIdx.x;
+  int v = 7 * x[i] - 3;
+  v ^= v >> 3;
+  y[i] = v * v;
+}
+"""
+THREADS = 16
+"""Threads of a CTA: one element each."""
+
+
+@dataclass
+class GridTimes:
+    """The fastest of several runs of a launch.
+
+    Attributes:
+        ctas: its CTAs, as many at a time.
+        decoded_tokens, setup_tokens: tokens that the model and the host wrote.
+        seconds: of the whole launch, setup and merging included, the guard not.
+        cpu_seconds: what all cores spent on it.
+        guard_seconds: how long it took to see that CTAs do not depend on each other.
+    """
+
+    ctas: int
+    decoded_tokens: int = 0
+    setup_tokens: int = 0
+    seconds: float = float("inf")
+    cpu_seconds: float = float("inf")
+    guard_seconds: float = float("inf")
+
+    @property
+    def rate(self) -> float:
+        """Decoded tokens a second of the whole launch."""
+        return self.decoded_tokens / self.seconds
+
+
+@dataclass
+class GridReport:
+    """Launches by CTAs; the first is what the others are compared with."""
+
+    machine: str
+    engine: str
+    launches: list[GridTimes] = field(default_factory=list)
+
+    def to_dict(self) -> dict[str, Any]:
+        """The report as plain JSON values."""
+        first = self.launches[0]
+        rows = [
+            asdict(times) | {"tokens_per_second": times.rate, "ratio": times.rate / first.rate}
+            for times in self.launches
+        ]
+        return {"machine": self.machine, "engine": self.engine, "launches": rows}
+
+    def lines(self) -> Iterator[str]:
+        """A table."""
+        yield (
+            f"{'CTAs':>5}{'decoded':>9}{'setup':>8}{'seconds':>9}{'cpu':>8}{'guard':>8}"
+            f"{'a second':>10}{'ratio':>7}"
+        )
+        for row in self.to_dict()["launches"]:
+            yield (
+                f"{row['ctas']:5}{row['decoded_tokens']:9}{row['setup_tokens']:8}"
+                f"{row['seconds']:9.3f}{row['cpu_seconds']:8.3f}{row['guard_seconds']:8.3f}"
+                f"{row['tokens_per_second']:10.0f}{row['ratio']:7.1f}"
+            )
+        yield f"machine '{self.machine}', {self.engine}"
+
+
+def polynomial_request(module: Module, config: MachineConfig, ctas: int) -> LaunchRequest:
+    """The element-wise kernel of `SOURCE`, compiled, for a number of CTAs.
+
+    Raises:
+        MachineLimitError: its arrays do not fit the machine.
+    """
+    x = [37 * i % 1000 for i in range(THREADS * ctas)]
+    values = [7 * v - 3 for v in x]
+    values = [v ^ v >> 3 for v in values]
+    args = (
+        ArrayArgument("x", "s32", tuple(x)),
+        ArrayArgument("y", "s32", (0,) * len(x), output=True),
+    )
+    expected = {"y": tuple(v * v for v in values)}
+    spec = LaunchSpec("polynomial", (ctas, 1, 1), (THREADS, 1, 1), args, expected)
+    return lower_kernel(module, spec, config)
+
+
+def bench_grid(module: Module, engine: RowEngine, ctas: Sequence[int], repeats: int) -> GridReport:
+    """Runs the launch with each number of CTAs, in turns.
+
+    Raises:
+        ModelError: a result is wrong: a wrong engine has no speed.
+        MachineLimitError: the arrays do not fit the machine.
+    """
+    report = GridReport(engine.config.name, engine.name, [GridTimes(count) for count in ctas])
+    requests = [polynomial_request(module, engine.config, count) for count in ctas]
+    for _ in range(repeats):
+        for request, times in zip(requests, report.launches, strict=True):
+            _time(request, engine, times)
+    return report
+
+
+def _time(request: LaunchRequest, engine: RowEngine, times: GridTimes) -> None:
+    begun = time.perf_counter()
+    guard_rows(request)
+    started, cpu = time.perf_counter(), time.process_time()
+    result = run_request_rows(request, engine, times.ctas)
+    memory = [0] * engine.config.memory_words
+    for address, word in request.launch.memory.items():
+        memory[address] = word
+    outputs = request.read_outputs(result.memory(memory))
+    ended, cpu_ended = time.perf_counter(), time.process_time()
+    if request.unexpected(outputs):
+        raise ModelError(f"engine {engine.name}: {request.unexpected(outputs)[0]}")
+    times.decoded_tokens = result.trace.decoded_tokens
+    times.setup_tokens = result.trace.setup_tokens
+    times.seconds = min(times.seconds, ended - started)
+    times.cpu_seconds = min(times.cpu_seconds, cpu_ended - cpu)
+    times.guard_seconds = min(times.guard_seconds, started - begun)
