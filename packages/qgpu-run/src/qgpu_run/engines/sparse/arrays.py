@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import mmap
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -102,8 +103,14 @@ class State(NamedTuple):
 
 
 def empty_state(weights: Weights, streams: int) -> State:
-    """The state before the first token."""
+    """The state before the first token.
+
+    Most of it is never written. Memory straight from the system comes page by page, as it is
+    touched; numpy would ask for huge pages, which are cleared whole.
+    """
+    numbers = int(weights.sizes[3])
+    pages = mmap.mmap(-1, 4 * streams * numbers)
     return State(
-        np.zeros((streams, int(weights.sizes[3])), dtype=np.float32),
+        np.frombuffer(pages, dtype=np.float32).reshape(streams, numbers),
         np.zeros((streams, len(weights.look), 3), dtype=np.float32),
     )
