@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -86,3 +87,19 @@ def test_a_loop_behind_a_branch_that_is_never_taken(kernel_text: Callable[..., s
 def test_kernels_with_loops(name: str) -> None:
     path = ROOT / f"{name}.ptx"
     check(parse_ptx(path.read_text(), str(path)), load_launch_spec(path.with_suffix(".toml")))
+
+
+@pytest.mark.parametrize("name", ["elementwise/vector_add", "elementwise/saxpy"])
+def test_a_kernel_that_has_nothing_to_do(name: str) -> None:
+    path = ROOT / f"{name}.ptx"
+    spec = load_launch_spec(path.with_suffix(".toml"))
+    nothing = tuple(replace(a, value=0) if a.name == "n" else a for a in spec.args)
+    _, placed = lowered(parse_ptx(path.read_text()), replace(spec, args=nothing, expected={}))
+    assert len(placed.kernel.image.blocks) == 1
+
+
+def test_variables_are_zero_unless_they_say_otherwise(kernel_text: Callable[..., str]) -> None:
+    text = kernel_text("st.global.u32 [%rd0], %r0;", ".global .align 4 .b8 counts[8];")
+    spec = LaunchSpec("k", (1, 1, 1), (1, 1, 1), (ArrayArgument("p", "u32", (0,), True),), {})
+    placed = lower_launch(parse_ptx(text), spec, PROFILES["default"])
+    assert list(placed.kernel.memory.values()) == [0, 0]

@@ -62,6 +62,9 @@ class VariableLayout:
         address = align_up(self.end, max(WORD_BYTES, variable.align or 16))
         self.end = align_up(address + size, WORD_BYTES)
         self._module[variable.name] = MemoryVariable(variable.space, Imm(address), size)
+        # Said for each word, since a machine that ran other launches before holds theirs.
+        last = min(self.end // WORD_BYTES, self.config.global_words)
+        self.memory |= dict.fromkeys(range(address // WORD_BYTES, last), 0)
 
     @staticmethod
     def _initialiser_bytes(variable: ast.Variable) -> int:

@@ -27,7 +27,7 @@ from qgpu_ptx.divergence import (
 )
 from qgpu_ptx.expansions.warp_scratch import ARRIVE
 from qgpu_ptx.flow_graph import natural_loops
-from qgpu_ptx.ir import BasicBlock, Edge, Function
+from qgpu_ptx.ir import EXIT, BasicBlock, Edge, Function
 
 ROUND = "round"
 Change = Callable[[Edge], Edge]
@@ -106,7 +106,7 @@ def _close(function: Function, head: str, loop: set[str]) -> Function:
     for block in function.blocks:
         blocks.append(_with_block_edges(block, change) if block.label in loop else block)
     back = BasicBlock(label, (), replace(function.block(head).terminator, taken=Edge(head),
-                                         cond=None, trap=False))  # fmt: skip
+                                         cond=None, next=EXIT, trap=False))  # fmt: skip
     return replace(function, blocks=(*blocks, back))
 
 

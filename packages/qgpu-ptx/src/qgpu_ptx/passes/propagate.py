@@ -5,7 +5,19 @@ from __future__ import annotations
 from dataclasses import replace
 
 from qgpu_ptx.flow_graph import single_assignments, stable
-from qgpu_ptx.ir import ZERO, Address, Function, Imm, Op, Pred, PredUse, Reg, Terminator, Value
+from qgpu_ptx.ir import (
+    EXIT,
+    ZERO,
+    Address,
+    Function,
+    Imm,
+    Op,
+    Pred,
+    PredUse,
+    Reg,
+    Terminator,
+    Value,
+)
 from qgpu_ptx.simplify_op import COMPARES, INVERSE, evaluate, simplify
 
 Truth = PredUse | bool
@@ -96,9 +108,10 @@ def _simplify_terminator(end: Terminator, known: _Known) -> Terminator:
     truth = known.truth(end.cond)
     if isinstance(truth, PredUse):
         return replace(end, cond=truth)
+    # The way that is left out may lead to a block that is now unreachable, and goes.
     if truth:
-        return replace(end, cond=None)
-    return replace(end, cond=None, taken=end.next, trap=False)
+        return replace(end, cond=None, next=EXIT)
+    return replace(end, cond=None, taken=end.next, next=EXIT, trap=False)
 
 
 def _simplify_op(op: Op, known: _Known) -> Op | None:

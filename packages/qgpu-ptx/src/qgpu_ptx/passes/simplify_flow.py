@@ -26,7 +26,7 @@ def _simplify(block: BasicBlock, function: Function) -> BasicBlock:
     end = replace(end, taken=taken, next=_follow(end.next, blocks))
     if end.cond is not None and not end.trap:
         if end.taken == end.next:
-            return replace(block, terminator=replace(end, cond=None))
+            return replace(block, terminator=replace(end, cond=None, next=EXIT))
         for cond, to, other in (
             (end.cond, end.taken, end.next), (~end.cond, end.next, end.taken)
         ):  # fmt: skip
