@@ -12,8 +12,7 @@ import click
 from qgpu_isa import PROFILES, profile
 from qgpu_isa.errors import QgpuError, os_error_text
 from qgpu_isa.files import read_text
-
-FIT = "fit"
+from qgpu_isa.machine_config import FIT
 
 P = ParamSpec("P")
 R = TypeVar("R")

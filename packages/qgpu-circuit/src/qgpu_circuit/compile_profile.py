@@ -10,6 +10,7 @@ from typing import Any
 import click
 from qgpu_isa import profile
 from qgpu_isa.cache import cached_circuit, find_entry
+from qgpu_isa.machine_config import FIT
 from qgpu_isa.new_folder import new_folder
 
 from qgpu_circuit.circuit_weights import CIRCUIT_FOLDER, MANIFEST, write_circuit
@@ -26,18 +27,17 @@ def shape_of(name: str, base: Path | None) -> tuple[str, ModelShape]:
     """A profile and its shape: its own, or what fits the base whose config is given.
 
     Args:
-        name: a profile, or `fit` for the largest that the base has room for.
+        name: a profile, or `FIT` for the largest that the base has room for.
         base: checkpoint folder or config.json.
 
     Raises:
         CircuitError: the config is none of a base that the circuit can stand in front of.
-        OSError: it cannot be read.
     """
     if base is None:
-        name = "default" if name == "fit" else name
+        name = "default" if name == FIT else name
         return name, shape_for(profile(name))
     sizes = read_base_config(base)
-    if name != "fit":
+    if name != FIT:
         return name, shape_for_base(profile(name), sizes)
     for fitting in ("default", "small", "nano"):
         shape = shape_for_base(profile(fitting), sizes)

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from qgpu_isa import MachineConfig
-from qgpu_isa.files import read_text
+from qgpu_isa.checked_json import load_object
 from qgpu_isa.machine_config import CHUNKS_PER_RECORD
+from qgpu_isa.qwen35_config import check_text_config
 
 from qgpu_circuit.layers import CircuitError
 from qgpu_circuit.residual_map import EXTRA_DIMENSIONS, ResidualMap
@@ -145,21 +145,13 @@ def shape_for_base(config: MachineConfig, base: Mapping[str, Any]) -> ModelShape
     """The shape of a machine in front of a base; larger than the base's where the machine needs it.
 
     Args:
-        base: the base's text config (`Qwen3_5TextConfig`).
+        base: the base's text config, as `read_base_config` gives it.
 
     Raises:
-        CircuitError: the config lacks a size, or the circuit cannot work with it.
+        CircuitError: the circuit cannot work with it.
     """
     need = shape_for(config)
-    try:
-        sizes = {name: base[name] for name in BASE_SIZES}
-    except KeyError as error:
-        raise CircuitError(f"the base's config has no {error.args[0]}") from None
-    wrong = [name for name, x in sizes.items() if not isinstance(x, int) or x < 1]
-    if wrong:
-        raise CircuitError(f"the base's config has {wrong[0]} {sizes[wrong[0]]!r}")
-    if sizes["linear_num_value_heads"] % sizes["linear_num_key_heads"]:
-        raise CircuitError("the base's value heads are no multiple of its key heads")
+    sizes = {name: base[name] for name in BASE_SIZES}
     if base.get("rms_norm_eps", need.rms_norm_eps) != need.rms_norm_eps:
         raise CircuitError(
             f"the base's rms_norm_eps is {base['rms_norm_eps']}; "
@@ -178,16 +170,7 @@ def read_base_config(path: Path) -> dict[str, Any]:
     """The text config in a config.json, or in the checkpoint folder that holds one.
 
     Raises:
-        CircuitError: it is no config of Qwen3.5.
-        OSError: it cannot be read.
+        CircuitError: it cannot be read, or is no config that a circuit can work with.
     """
     path = path / "config.json" if path.is_dir() else path
-    try:
-        config = json.loads(read_text(path))
-        text = config.get("text_config") or config
-        kind = text.get("model_type")
-    except (ValueError, AttributeError):
-        raise CircuitError(f"{path} holds no config of a model") from None
-    if kind != "qwen3_5_text":
-        raise CircuitError(f"{path} is not the config of a Qwen3.5 model, but of {kind!r}")
-    return dict(text)
+    return check_text_config(load_object(path, CircuitError), str(path), CircuitError)

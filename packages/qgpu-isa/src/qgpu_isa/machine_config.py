@@ -171,6 +171,9 @@ DEFAULT = MachineConfig(
     shared_words=1024,
 )
 
+FIT = "fit"
+"""Instead of a profile's name: the largest machine that a base has room for."""
+
 PROFILES: dict[str, MachineConfig] = {config.name: config for config in (NANO, SMALL, DEFAULT)}
 
 

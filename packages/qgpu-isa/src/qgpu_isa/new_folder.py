@@ -12,7 +12,7 @@ import os
 import re
 import secrets
 import shutil
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -76,6 +76,45 @@ def new_folder(
     finally:
         if not complete:
             _remove_empty(made)
+
+
+def check_apart(output: Path, inputs: Iterable[Path]) -> None:
+    """That writing a folder can touch no input: neither is in the other, through links either.
+
+    Args:
+        output: the folder to write.
+        inputs: folders that are read, with the files right in them.
+
+    Raises:
+        OutputError: which input is in the way.
+    """
+    place = Path(os.path.realpath(output))
+    for given in inputs:
+        folder = Path(os.path.realpath(given))
+        if _is_below(place, folder):
+            what = "also an input" if _same(place, folder) else f"inside the input {given}"
+            raise OutputError(f"the output {output} is {what}; choose another place")
+        # Files of a cache are often links to where it keeps them.
+        files = list(folder.iterdir()) if folder.is_dir() else []
+        for path in (folder, *files):
+            if _is_below(Path(os.path.realpath(path)), place):
+                raise OutputError(
+                    f"the input {path} is inside the output {output}; choose another place"
+                )
+
+
+def _is_below(path: Path, folder: Path) -> bool:
+    """Whether a path is a folder or in it; both may be missing."""
+    return any(_same(part, folder) for part in (path, *path.parents))
+
+
+def _same(path: Path, other: Path) -> bool:
+    if path == other:
+        return True
+    # Some file systems have several names for a place.
+    with suppress(OSError):
+        return path.samefile(other)
+    return False
 
 
 def remove_abandoned(parent: Path, name: str | None = None) -> None:
