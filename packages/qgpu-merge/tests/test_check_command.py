@@ -52,7 +52,6 @@ def test_a_good_merge_passes(base_folder: Path, merged_folder: Path) -> None:
     low, high = data["kl_bf16_ci"]
     assert low < data["kl_bf16"] < high
     assert data["residual_exact"]
-    assert data["marks"]
     assert data["skipped_layers"] == 2
     assert data["greedy_identical"]
     assert data["text_wins"] == 0
@@ -149,9 +148,10 @@ def test_wrong_folders(tmp_path: Path, base_folder: Path, merged_folder: Path) -
     [
         ("base_hidden", 60, "width"),
         ("token_offset", 300, "vocabulary"),
-        ("circuit_layers", 1, "number of layers"),
-        ("marks", {"text_gate": 3}, "does not fit the model"),
-        ("marks", {}, "is wrong"),
+        ("circuit_layers", 3, "number of layers"),
+        ("circuit_layers", 1, "with layers below 1"),
+        ("marks", {"text_gate": 3, "text_head": 68, "gpu_head": 69}, "does not fit the model"),
+        ("marks", {}, "has no text_gate"),
     ],
 )
 def test_models_that_do_not_belong_together(

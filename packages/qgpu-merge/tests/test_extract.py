@@ -85,11 +85,13 @@ def test_what_cannot_be_extracted(tmp_path: Path, base_folder: Path, merged_fold
 
     refuses(base_folder, "not a merged checkpoint")
     refuses(tmp_path / "none", "not a checkpoint folder")
-    refuses(merged_folder, "also the input", output=merged_folder)
+    refuses(merged_folder, "also an input", output=merged_folder)
     copy = tmp_path / "copy"
     shutil.copytree(merged_folder, copy)
     kept = copy / "qgpu-base" / "kept.safetensors"
-    kept.write_bytes(kept.read_bytes()[:100])
-    refuses(copy, "kept.safetensors is damaged")
+    whole = kept.read_bytes()
+    kept.write_bytes(whole[:100])
+    refuses(copy, "kept.safetensors is truncated")
+    kept.write_bytes(whole)
     (copy / "qgpu-base" / "tensors.json").unlink()
-    refuses(copy, "tensors.json")
+    refuses(copy, "tensors.json is missing")

@@ -16,11 +16,12 @@ from qgpu_isa.vocabulary import Token, TokenClass, vocabulary
 from qgpu_merge.errors import MergeError
 from qgpu_merge.merged_tokenizer import (
     UNNAMED,
+    merged_tokenizer,
     named_tokens,
     token_name,
-    write_merged_tokenizer,
 )
 from qgpu_merge.weights_to_checkpoint import build_checkpoint
+from qgpu_merge.write_checkpoint import write_json
 
 OFFSET = 320
 """Rows of the base's embedding; the tokenizer has fewer tokens."""
@@ -150,7 +151,8 @@ def test_every_class_keeps_the_ids(
     path = base / "tokenizer_config.json"
     config = json.loads(path.read_text()) | {"tokenizer_class": cls}
     path.write_text(json.dumps({k: v for k, v in config.items() if k != "tokenizer_class" or v}))
-    assert write_merged_tokenizer(base, merged, NANO, OFFSET) > 100
+    for name, data in merged_tokenizer(base, NANO, OFFSET).items():
+        write_json(merged / name, data)
     for folder in (base, merged):
         (folder / "config.json").write_text(json.dumps({"model_type": kind}))
     ours, theirs = load(merged), load(base)
@@ -163,17 +165,14 @@ def test_every_class_keeps_the_ids(
 
 def test_a_base_without_tokenizer(merged_folder: Path, tmp_path: Path) -> None:
     assert not list(merged_folder.glob("tokenizer*"))
-    assert write_merged_tokenizer(tmp_path, tmp_path, NANO, OFFSET) == 0
+    assert merged_tokenizer(tmp_path, NANO, OFFSET) == {}
 
 
 def test_tokenizers_that_cannot_be_extended(tmp_path: Path, qwen_tokenizer: Any) -> None:
     def refuses(message: str, offset: int = OFFSET) -> None:
         with pytest.raises(MergeError, match=message):
-            write_merged_tokenizer(tmp_path, out, NANO, offset)
-        assert not list(out.iterdir())
+            merged_tokenizer(tmp_path, NANO, offset)
 
-    out = tmp_path / "out"
-    out.mkdir()
     count = qwen_tokenizer.write_qwen_tokenizer(tmp_path)
     refuses(f"has a token {count - 1}", offset=count - 1)
     path = tmp_path / "tokenizer.json"
@@ -183,6 +182,6 @@ def test_tokenizers_that_cannot_be_extended(tmp_path: Path, qwen_tokenizer: Any)
     path.write_text(json.dumps(good | {"model": good["model"] | {"ignore_merges": True}}))
     refuses("no BPE")
     path.write_text(json.dumps({"version": "1.0"}))
-    refuses("no tokenizer")
+    refuses("has no model, which must be an object")
     path.write_text("{")
     refuses("cannot read")

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from qgpu_merge.check.gpu_stream import gpu_stream
 from qgpu_merge.check.layer_residual import observe_residual, text_streams
 from qgpu_merge.check.mute_bound import row_bound
-from qgpu_merge.check.open_pair import Marks, Pair, open_pair
+from qgpu_merge.check.open_pair import Pair, open_pair
 from qgpu_merge.check.residual_proof import ResidualProof, prove_residual
 from qgpu_merge.check.streamed_model import BF16, FP32, StreamedModel
 from qgpu_merge.check.text_bounds import TextBounds
@@ -157,6 +157,7 @@ def random_bounds(rows: torch.Tensor, eps: float) -> TextBounds:
     square = rows.square().mean(1)
     return TextBounds(
         rows.abs().amax(0),
+        GATE,
         float(rows[:, GATE].min()),
         float((square.min() + eps) ** 0.5),
         float((square.max() + eps) ** 0.5),
@@ -193,7 +194,7 @@ def test_what_the_bound_calls_muted_is_exactly_zero(
     matrix[::7] = 0.0
     matrix = matrix.bfloat16()
     norm = randn(8)
-    bound = row_bound(matrix, norm, random_bounds(text, eps), Marks(GATE))
+    bound = row_bound(matrix, norm, random_bounds(text, eps))
     make: Any = Qwen3_5RMSNorm
     module = make(8, eps=eps)
     module.weight.data = norm.to(dtype)

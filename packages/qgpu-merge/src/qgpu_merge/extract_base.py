@@ -2,119 +2,162 @@
 
 from __future__ import annotations
 
-import json
 import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
 
 import torch
-from qgpu_isa.new_folder import new_folder
+from qgpu_isa.file_hashes import FILES_MANIFEST
+from qgpu_isa.new_folder import check_apart, new_folder
+from qgpu_isa.qwen35_config import check_text_config
+from qgpu_isa.verify_files import verify_files
 from safetensors import SafetensorError, safe_open
 
 from qgpu_merge.base_record import KEPT, TENSORS, BaseRecord
-from qgpu_merge.errors import CheckpointError, MergeError
-from qgpu_merge.merge_plan import TensorTask
-from qgpu_merge.qwen35_layout import EMBEDDING, HEAD, VISION_OUT, Qwen35Shape, norm_before
-from qgpu_merge.read_checkpoint import Checkpoint, text_config
+from qgpu_merge.errors import CheckpointError
+from qgpu_merge.merge_plan import STORED_NAMES, TensorTask
+from qgpu_merge.qwen35_layout import (
+    EMBEDDING,
+    HEAD,
+    VISION_OUT,
+    Axes,
+    Qwen35Shape,
+    is_residual_norm,
+    language_prefix,
+    norm_before,
+    row_ranges,
+)
+from qgpu_merge.raw_tensors import RawTask
+from qgpu_merge.read_checkpoint import CONFIG, Checkpoint
 from qgpu_merge.widen_residual import Widening
 from qgpu_merge.write_checkpoint import CHECKPOINT_FOLDER, Progress, write_tensors
 
-DTYPES = {"BF16": torch.bfloat16, "F32": torch.float32, "F16": torch.float16}
+DTYPES = {name: dtype for dtype, name in STORED_NAMES.items()}
 
-ROWS_AT_A_TIME = 8192
+Start = Callable[[str, int], Progress]
+"""Called with what is done and the bytes that it takes; returns the progress callback."""
 
 
 def extract_base(
-    merged: Path,
-    output: Path,
-    *,
-    force: bool = False,
-    start: Callable[[int], Progress] | None = None,
+    merged: Path, output: Path, *, force: bool = False, start: Start | None = None
 ) -> None:
     """Writes the base model of a merged checkpoint; `output` is complete or absent.
 
-    Every tensor has the bits and the dtype that it had; shards may be cut elsewhere.
+    Every tensor has the bits and the dtype that it had; shards may be cut elsewhere. The merged
+    checkpoint's files are compared with their hashes first.
 
     Args:
         merged: what `qgpu-merge build` wrote.
         output: the folder to write.
         force: whether to replace an existing checkpoint.
-        start: called with the bytes to write; returns the progress callback.
+        start: for progress.
 
     Raises:
-        MergeError: the checkpoint is not a merged one, or damaged.
-        OutputError: the output exists or cannot be written.
+        MergeError: the checkpoint is not a merged one.
+        FilesError: it is damaged.
+        OutputError: the output exists, is or has a part of the input, or cannot be written.
     """
+    start = start or (lambda _what, _bytes: lambda _count: None)
+    check_apart(output, [merged])
     checkpoint = Checkpoint(merged)
-    if "qgpu" not in checkpoint.raw_config:
-        raise MergeError(f"{merged} is not a merged checkpoint: its config has no qgpu section")
-    if output.resolve() == merged.resolve():
-        raise MergeError(f"the output {output} is also the input")
-    record = BaseRecord.read(merged)
-    tasks = list(_Extraction(checkpoint, record).tasks())
+    checkpoint.section()
     with new_folder(output, CHECKPOINT_FOLDER, force=force) as folder:
-        write_tensors(folder, tasks, progress=start(sum(t.bytes for t in tasks)) if start else None)
-        for path in sorted(record.folder.iterdir()):
-            if path.name not in (KEPT, TENSORS, "config.json"):
+        listed = verify_files(merged, lambda size: start("checking", size))
+        record = BaseRecord.read(merged)
+        kept = sorted(record.folder.iterdir())
+        for path in (merged / CONFIG, *kept):
+            if path.relative_to(merged).as_posix() not in listed:
+                raise CheckpointError(
+                    f"{path} is not listed in {FILES_MANIFEST}, as all that the merge wrote is: "
+                    "remove it, or build or download the model again"
+                )
+        tasks = list(_Extraction(checkpoint, record).tasks())
+        write_tensors(
+            folder, tasks, progress=start("extracting", sum(task.bytes for task in tasks))
+        )
+        for path in kept:
+            if path.name not in (KEPT, TENSORS):
                 shutil.copyfile(path, folder / path.name)
-        shutil.copyfile(record.folder / "config.json", folder / "config.json")
 
 
 class _Extraction:
     def __init__(self, merged: Checkpoint, record: BaseRecord) -> None:
         self.merged, self.record = merged, record
-        config_path = record.folder / "config.json"
-        try:
-            config: dict[str, Any] = json.loads(config_path.read_text(encoding="utf-8"))
-        except (OSError, ValueError) as error:
-            raise CheckpointError(f"cannot read {config_path}: {error}") from None
-        self.shape = Qwen35Shape.from_config(text_config(record.folder, config))
-        widths = self.shape.axes["hidden"], merged.shape.axes["hidden"]
-        try:
-            scale = int(merged.raw_config["qgpu"]["residual_scale"])
-        except (KeyError, TypeError, ValueError):
-            raise CheckpointError(
-                f"{merged.folder}: the config's qgpu section is damaged"
-            ) from None
-        self.widening = Widening(*widths, scale=scale)
-        self.offset = len(merged.shape.layer_types) - len(self.shape.layer_types)
-        self.kept = set(self._with_kept(lambda file: file.keys()))
-        self.prefix = next(
-            (p for p in ("model.language_model.", "model.") if f"{p}norm.weight" in record.tensors),
-            "model.",
+        where = str(record.folder)
+        self.shape = Qwen35Shape.from_config(
+            check_text_config(record.config, where, CheckpointError)
         )
+        self.prefix = language_prefix(record.tensors)
+        section = merged.section()
+        self.offset = section.circuit_layers
+        widths = section.base_hidden, merged.shape.axes["hidden"]
+        self.widening = Widening(*widths, scale=section.residual_scale)
+        self._check(section.base_hidden, section.token_offset)
 
-    def tasks(self) -> Iterator[TensorTask]:
+    def _check(self, hidden: int, vocab: int) -> None:
+        """What the record says against what the merged checkpoint has."""
+        own, axes = self.shape.axes, self.merged.shape.axes
+        fits = own["hidden"] == hidden and own["vocab"] == vocab
+        fits = fits and own["intermediate"] <= axes["intermediate"]
+        fits = fits and self.shape.layer_types == self.merged.shape.layer_types[self.offset :]
+        if not fits:
+            raise CheckpointError(
+                f"{self.record.folder / CONFIG} is not of the model that {self.merged.folder} "
+                "was merged from"
+            )
+        for name, axes_of in self.shape.tensors():
+            stored = self._stored(name)
+            if stored not in self.record.tensors:
+                if name == HEAD:
+                    continue
+                raise CheckpointError(f"{self.record.folder / TENSORS} has no {stored}")
+            dtype, size = self.record.tensors[stored]
+            kept = stored in self.record.kept
+            if (
+                size != self.shape.size(axes_of)
+                or dtype not in DTYPES
+                or kept is not (is_residual_norm(name))
+            ):
+                raise CheckpointError(
+                    f"{self.record.folder}: {stored} does not fit the base's config"
+                )
+
+    def tasks(self) -> Iterator[TensorTask | RawTask]:
         names = {self._stored(name): (name, axes) for name, axes in self.shape.tensors()}
         for stored, (dtype_name, size) in self.record.tensors.items():
-            dtype = DTYPES[dtype_name]
-            if stored in self.kept:
-                pieces = self._pieces_of_kept(stored)
-            elif stored in names:
-                pieces = self._pieces(*names[stored], size, dtype)
-            elif stored in self.merged.vision:
-                pieces = self._pieces_of_vision(stored, size, dtype)
+            if stored in self.record.kept:
+                yield RawTask(stored, self.record.kept[stored])
+                continue
+            if stored in names:
+                pieces = self._pieces(*names[stored], size, DTYPES[dtype_name])
+            elif self._is_vision(stored, dtype_name, size):
+                pieces = self._pieces_of_vision(stored, size, DTYPES[dtype_name])
             else:
                 raise CheckpointError(f"{self.merged.folder} lacks the base's tensor {stored}")
-            yield TensorTask(stored, size, dtype, pieces)
+            yield TensorTask(stored, size, DTYPES[dtype_name], pieces)
 
     def _stored(self, name: str) -> str:
         return name if name == HEAD else self.prefix + name
 
-    def _with_kept(self, use: Callable[[Any], Any]) -> Any:
-        path = self.record.folder / KEPT
+    def _is_vision(self, stored: str, dtype: str, size: tuple[int, ...]) -> bool:
+        if stored not in self.merged.vision or dtype not in DTYPES:
+            return False
+        found = self.merged.tensors[stored].shape
+        return len(found) == len(size) and all(n <= m for n, m in zip(size, found, strict=True))
+
+    def _norm(self, name: str) -> torch.Tensor:
+        """A norm as the base had it."""
+        stored = self._stored(name)
+        path = self.record.kept[stored].path
         try:
             with safe_open(path, framework="pt") as file:
-                return use(file)
+                tensor: torch.Tensor = file.get_tensor(stored)
         except (SafetensorError, OSError) as error:
             raise CheckpointError(f"{path} is damaged or cut short: {error}") from None
-
-    def _pieces_of_kept(self, stored: str) -> Callable[[], Iterator[torch.Tensor]]:
-        return lambda: iter([self._with_kept(lambda file: file.get_tensor(stored))])
+        return tensor
 
     def _pieces(
-        self, name: str, axes: tuple[str, ...], size: tuple[int, ...], dtype: torch.dtype
+        self, name: str, axes: Axes, size: tuple[int, ...], dtype: torch.dtype
     ) -> Callable[[], Iterator[torch.Tensor]]:
         source = name
         if name.startswith("layers."):
@@ -124,13 +167,12 @@ class _Extraction:
         tied = name == HEAD and self.merged.tied
         shifts = None
         if norm is not None and not tied:
-            stored = self._with_kept(lambda file: file.get_tensor(self._stored(norm)))
-            shifts = -self.widening.exponents(stored)
+            shifts = -self.widening.exponents(self._norm(norm))
 
         def make() -> Iterator[torch.Tensor]:
-            for first in range(0, size[0], ROWS_AT_A_TIME):
-                rows = self.merged.rows(source, first, min(first + ROWS_AT_A_TIME, size[0]))
-                rows = rows[tuple(slice(0, n) for n in (rows.shape[0], *size[1:]))]
+            for first, last in row_ranges(size[0]):
+                rows = self.merged.rows(source, first, last)
+                rows = rows[tuple(slice(0, n) for n in (last - first, *size[1:]))]
                 if shifts is not None:
                     rows = self.widening.behind_norm(name, rows, shifts)
                 elif tied or name == EMBEDDING or axes[0] == "hidden":

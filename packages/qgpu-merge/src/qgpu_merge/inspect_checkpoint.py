@@ -5,7 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from qgpu_merge.errors import CheckpointError
 from qgpu_merge.read_checkpoint import Checkpoint
 
 
@@ -18,8 +17,8 @@ def inspect_checkpoint(folder: Path) -> dict[str, Any]:
     checkpoint = Checkpoint(folder)
     axes = checkpoint.shape.axes
     section = checkpoint.raw_config.get("qgpu")
-    if section is not None and not isinstance(section, dict):
-        raise CheckpointError(f"{folder}: the config's qgpu section is not an object")
+    if section is not None:
+        checkpoint.section()
     types = checkpoint.shape.layer_types
     return {
         "path": str(folder),
@@ -65,7 +64,7 @@ def describe(facts: dict[str, Any]) -> str:
         f"{facts['layers'] - section['circuit_layers']} layers",
         f"  GPU tokens    from {section['token_offset']}",
         f"  marks of text dimensions {', '.join(map(str, section['marks'].values()))}",
-        *_provenance(section.get("provenance", {})),
+        *_provenance(section.get("provenance") or {}),
     ]
     return "\n".join(lines)
 

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 
 import torch
 
-from qgpu_merge.errors import MergeError
+from qgpu_merge.finite_weights import finite, finite_rows, finite_tensor
 from qgpu_merge.qwen35_layout import (
     EMBEDDING,
     FINAL_NORM,
@@ -16,6 +16,7 @@ from qgpu_merge.qwen35_layout import (
     Qwen35Shape,
     is_residual_norm,
     norm_before,
+    row_ranges,
 )
 from qgpu_merge.read_checkpoint import Checkpoint
 from qgpu_merge.read_circuit import Circuit
@@ -28,7 +29,9 @@ vanishes beside any RMS."""
 LARGEST_EMBEDDING = 2.0**20
 """Embeddings up to here leave the circuit mute on text, by a margin of 2**16."""
 
-ROWS_AT_A_TIME = 8192
+KEPT_DTYPES = {"BF16": torch.bfloat16, "F32": torch.float32, "F16": torch.float32}
+"""Stored dtypes of a base, and the dtype in which the merged checkpoint keeps them. F16's range is
+too small for the circuit's anchor, and fp32 holds every fp16 number."""
 
 Pieces = Callable[[], Iterator[torch.Tensor]]
 
@@ -40,7 +43,6 @@ class TensorMaker:
         circuit: the circuit in front.
         base: the model behind it.
         shape: of the merged model.
-        dtypes: stored dtype of a base tensor -> dtype that it is kept in.
         widening: how the base is widened.
         tied: whether the merged model's head is its embedding.
     """
@@ -50,18 +52,17 @@ class TensorMaker:
         circuit: Circuit,
         base: Checkpoint,
         shape: Qwen35Shape,
-        dtypes: Mapping[str, torch.dtype],
         widening: Widening,
         *,
         tied: bool,
     ) -> None:
-        self.circuit, self.base, self.shape, self.dtypes = circuit, base, shape, dtypes
+        self.circuit, self.base, self.shape = circuit, base, shape
         self.tied, self.widening = tied, widening
 
     def task(self, name: str, axes: Axes) -> tuple[torch.dtype, Pieces]:
         """Dtype and maker of a tensor of the language model."""
         if name in (EMBEDDING, HEAD):
-            return self.dtypes[self.base.dtype(name)], lambda: self._vocabulary(name)
+            return KEPT_DTYPES[self.base.dtype(name)], lambda: self._vocabulary(name)
         if name == FINAL_NORM:
             return torch.float32, lambda: iter([self._final_norm()])
         _, number, stem = name.split(".", 2)
@@ -73,26 +74,26 @@ class TensorMaker:
             # transformers casts them as asked; a loader that keeps fp32 loses nothing.
             dtype = torch.float32
         elif layer >= 0:
-            dtype = self.dtypes[self.base.dtype(source)]
+            dtype = KEPT_DTYPES[self.base.dtype(source)]
         return dtype, lambda: iter([make(source, axes).to(dtype)])
 
     def vision_task(self, stored: str) -> tuple[tuple[int, ...], torch.dtype, Pieces]:
         """Shape, dtype and maker of a tensor of the vision tower; it marks image embeddings."""
-        dtype = self.dtypes[self.base.stored_dtype(stored)]
-        tensor = self.base.stored_tensor(stored)
-        size = tuple(tensor.shape)
+        found = self.base.tensors[stored]
+        dtype, size = KEPT_DTYPES[found.dtype], found.shape
         if stored.startswith(VISION_OUT):
             size = (self.circuit.hidden_size, *size[1:])
 
         def make() -> Iterator[torch.Tensor]:
-            found = self.base.stored_tensor(stored).to(dtype)
+            where = f"{self.base.folder}: {stored}"
+            tensor = finite(self.base.stored_tensor(stored).to(dtype), where)
             if stored.startswith(VISION_OUT):
-                found = found * self.widening.scale
-                axes = ("hidden", "inner")[: found.dim()]
-                found = pad(found, axes, "hidden", self.circuit.hidden_size)
-                if found.dim() == 1:
-                    self._mark(found, EMBEDDING)
-            yield found
+                tensor = finite(tensor * self.widening.scale, where)
+                axes = ("hidden", "inner")[: tensor.dim()]
+                tensor = pad(tensor, axes, "hidden", self.circuit.hidden_size)
+                if tensor.dim() == 1:
+                    self._mark(tensor, EMBEDDING)
+            yield tensor
 
         return size, dtype, make
 
@@ -100,26 +101,26 @@ class TensorMaker:
         return pad(self.circuit.tensor(name), axes, "intermediate", self.shape.axes["intermediate"])
 
     def _base_tensor(self, name: str, axes: Axes) -> torch.Tensor:
-        tensor = self.base.tensor(name)
+        tensor = finite_tensor(self.base, name)
         if is_residual_norm(name):
             return self.widening.norm(tensor, self.widening.exponents(tensor))
         tensor = self._behind_norm(name, axes, tensor)
         if axes[0] == "hidden":
-            tensor = tensor * self.widening.scale
+            tensor = finite(tensor * self.widening.scale, f"{self.base.folder}: {name}, scaled,")
         tensor = pad(tensor, axes, "hidden", self.circuit.hidden_size)
         return pad(tensor, axes, "intermediate", self.shape.axes["intermediate"])
 
     def _behind_norm(self, name: str, axes: Axes, matrix: torch.Tensor) -> torch.Tensor:
         """The matrix with the powers of two that it takes over from the norm before it."""
         norm = norm_before(name, axes)
-        matrix = matrix.to(self.dtypes[self.base.dtype(name)])
+        matrix = matrix.to(KEPT_DTYPES[self.base.dtype(name)])
         if norm is None:
             return matrix
-        exponents = self.widening.exponents(self.base.tensor(norm))
+        exponents = self.widening.exponents(finite_tensor(self.base, norm))
         return self.widening.behind_norm(name, matrix, exponents)
 
     def _final_norm(self) -> torch.Tensor:
-        stored = self.base.tensor(FINAL_NORM)
+        stored = finite_tensor(self.base, FINAL_NORM)
         if self.tied:
             # A head that is the embedding too cannot take anything over, and is scaled with it.
             out = self.widening.norm(stored, None, divide=self.widening.scale)
@@ -132,15 +133,10 @@ class TensorMaker:
     def _vocabulary(self, name: str) -> Iterator[torch.Tensor]:
         """Rows of embedding or head: the text's, marked, and the GPU tokens'."""
         axes = ("vocab", "hidden")
-        dtype = self.dtypes[self.base.dtype(name)]
-        count = self.base.shape.axes["vocab"]
-        for first in range(0, count, ROWS_AT_A_TIME):
-            rows = self.base.rows(name, first, min(first + ROWS_AT_A_TIME, count)).to(dtype)
-            if name == EMBEDDING and not bool((rows.abs() < LARGEST_EMBEDDING).all()):
-                raise MergeError(
-                    f"{self.base.folder}: {EMBEDDING} holds a number that is not finite or beyond "
-                    f"{LARGEST_EMBEDDING:.0f}; the circuit could act on such a token"
-                )
+        dtype = KEPT_DTYPES[self.base.dtype(name)]
+        below = LARGEST_EMBEDDING if name == EMBEDDING else None
+        for first, last in row_ranges(self.base.shape.axes["vocab"]):
+            rows = finite_rows(self.base, name, first, last, below).to(dtype)
             if name == HEAD:
                 rows = self._behind_norm(name, axes, rows)
             else:
@@ -148,10 +144,8 @@ class TensorMaker:
             rows = pad(rows, axes, "hidden", self.circuit.hidden_size)
             self._mark(rows, name)
             yield rows
-        count = self.circuit.vocabulary_size
-        for first in range(0, count, ROWS_AT_A_TIME):
-            rows = self.circuit.rows(EMBEDDING, first, min(first + ROWS_AT_A_TIME, count))
-            yield rows.to(dtype)
+        for first, last in row_ranges(self.circuit.vocabulary_size):
+            yield self.circuit.rows(EMBEDDING, first, last).to(dtype)
 
     def _mark(self, rows: torch.Tensor, name: str) -> None:
         """Sets the marks of text in rows (or one row) of embedding or head."""

@@ -5,43 +5,36 @@ from __future__ import annotations
 import copy
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
-from enum import Enum
 from typing import Any
 
 import torch
+from qgpu_isa.qgpu_section import QGPU_FORMAT
+from qgpu_isa.qwen35_config import LINEAR
 from qgpu_isa.vocabulary import vocabulary
 
 from qgpu_merge.errors import MergeError
-from qgpu_merge.make_tensors import TensorMaker
+from qgpu_merge.finite_weights import finite_rows, finite_tensor
+from qgpu_merge.head_choice import HeadChoice
+from qgpu_merge.make_tensors import KEPT_DTYPES, LARGEST_EMBEDDING, TensorMaker
 from qgpu_merge.qwen35_layout import (
+    EMBEDDING,
     FINAL_NORM,
     HEAD,
-    LINEAR,
     VISION_OUT,
     Qwen35Shape,
     checkpoint_name,
+    row_ranges,
 )
 from qgpu_merge.read_checkpoint import Checkpoint
 from qgpu_merge.read_circuit import Circuit
 from qgpu_merge.residual_scale import choose_scale
 from qgpu_merge.widen_residual import Widening
 
-QGPU_FORMAT = 2
-
 MOST_EXTRA = 128
 """Dimensions that every merge adds; more is padding."""
 
-DTYPES = {"BF16": torch.bfloat16, "F32": torch.float32, "F16": torch.float32}
-"""Stored dtypes of a base, and the dtype in which the merged checkpoint keeps them. F16's range is
-too small for the circuit's anchor, and fp32 holds every fp16 number."""
-
-
-class HeadChoice(Enum):
-    """What becomes of a head that is the base's embedding."""
-
-    AUTO = "auto"
-    TIED = "tied"
-    OWN = "own"
+STORED_NAMES = {torch.bfloat16: "BF16", torch.float32: "F32", torch.float16: "F16"}
+"""Names of dtypes in a safetensors header."""
 
 
 @dataclass(frozen=True)
@@ -58,6 +51,11 @@ class TensorTask:
     pieces: Callable[[], Iterator[torch.Tensor]]
 
     @property
+    def stored_dtype(self) -> str:
+        """Its dtype in a safetensors header."""
+        return STORED_NAMES[self.dtype]
+
+    @property
     def bytes(self) -> int:
         """Its size."""
         return self.dtype.itemsize * torch.Size(self.shape).numel()
@@ -72,12 +70,14 @@ class MergePlan:
         tasks: the tensors in the order in which they are written.
         dropped: stored names of the base's tensors that the merged model does without.
         notices: what the user should know.
+        tokenizer: the files of the merged tokenizer, by name.
     """
 
     config: dict[str, Any]
     tasks: tuple[TensorTask, ...]
     dropped: tuple[str, ...] = ()
-    notices: tuple[str, ...] = field(default=())
+    notices: tuple[str, ...] = ()
+    tokenizer: dict[str, dict[str, Any]] = field(default_factory=dict)
 
     @property
     def bytes(self) -> int:
@@ -122,18 +122,28 @@ def plan_merge(
     config, text = _merged_config(circuit, base, vision=vision)
     widening, tied = _widening(circuit, base, head)
     for section in (config, config.get("text_config")):
-        if section is not None and (base.tied or "tie_word_embeddings" in section):
+        if section is not None and (
+            base.config["tie_word_embeddings"] or "tie_word_embeddings" in section
+        ):
             section["tie_word_embeddings"] = tied
     shape = Qwen35Shape.from_config(text)
-    if base.tied and not tied:
+    if base.config["tie_word_embeddings"] and not base.tied:
         notices.append(
-            "the head becomes a matrix of its own, since as the embedding its norm would round too "
-            f"much in bf16: {2 * shape.axes['vocab'] * shape.axes['hidden'] >> 20} MiB more "
-            "(--head tied keeps it)"
+            f"the base stores a {HEAD} that is not the embedding, though its config says "
+            "tie_word_embeddings: both are kept, as transformers loads them"
+        )
+    if base.tied and not tied:
+        numbers = shape.axes["vocab"] * shape.axes["hidden"]
+        more = f"{KEPT_DTYPES[base.dtype(EMBEDDING)].itemsize * numbers >> 20} MiB more"
+        notices.append(
+            f"the head becomes a matrix of its own, as --head own asks for: {more}"
+            if head is HeadChoice.OWN
+            else "the head becomes a matrix of its own, since as the embedding its norm would "
+            f"round too much in bf16: {more} (--head tied keeps it)"
         )
     config["qgpu"]["residual_scale"] = widening.scale
     config["qgpu"]["provenance"] = provenance | {"dropped": sorted(dropped), "notices": notices}
-    maker = TensorMaker(circuit, base, shape, DTYPES, widening, tied=tied)
+    maker = TensorMaker(circuit, base, shape, widening, tied=tied)
     tasks = []
     for name, axes in shape.tensors():
         if name == HEAD and tied:
@@ -154,18 +164,21 @@ def _widening(circuit: Circuit, base: Checkpoint, head: HeadChoice) -> tuple[Wid
     exact = replace(widening, scale=widening.exact_scale)
     if not base.tied or head is HeadChoice.OWN:
         return exact, False
-    scale, borne = choose_scale(widening, base.embedding_rows(), base.tensor(FINAL_NORM))
+    embedding = (
+        finite_rows(base, EMBEDDING, first, last, LARGEST_EMBEDDING)
+        for first, last in row_ranges(base.shape.axes["vocab"])
+    )
+    scale, borne = choose_scale(widening, embedding, finite_tensor(base, FINAL_NORM))
     if borne or head is HeadChoice.TIED:
         return replace(widening, scale=scale), True
     return exact, False
 
 
 def _check_fit(circuit: Circuit, base: Checkpoint) -> None:
-    if "qgpu" in base.raw_config:
+    if base.merged:
         raise MergeError(f"{base.folder} is already merged with a qgpu circuit")
     wanted = {
         "hidden_size": circuit.base_hidden,
-        "linear_conv_kernel_dim": 4,
         **{
             name: circuit.sizes[name]
             for name in (
@@ -189,12 +202,12 @@ def _check_fit(circuit: Circuit, base: Checkpoint) -> None:
         raise MergeError(
             f"{base.folder} has no full attention layer; transformers needs one to count positions"
         )
-    foreign = {base.dtype(name) for name, _ in base.shape.tensors()} - DTYPES.keys()
-    if foreign:
-        raise MergeError(
-            f"{base.folder} holds weights in {', '.join(sorted(foreign))}; "
-            "a base must be in BF16, F16 or F32 (a quantized one cannot be merged)"
-        )
+    for name, tensor in base.tensors.items():
+        if tensor.dtype not in KEPT_DTYPES and name not in base.draft:
+            raise MergeError(
+                f"{base.folder}: {name} is in {tensor.dtype}; a base must be in "
+                f"{', '.join(KEPT_DTYPES)} (a quantized one cannot be merged)"
+            )
 
 
 def _padding_notices(circuit: Circuit, base: Checkpoint) -> Iterator[str]:
@@ -230,8 +243,12 @@ def _merged_config(
     config = copy.deepcopy(base.raw_config)
     text = config["text_config"] if base.multimodal else config
     base_vocab = base.shape.axes["vocab"]
-    for name in ("full_attention_interval", "quantization_config"):
-        text.pop(name, None)
+    text.pop("full_attention_interval", None)
+    for section in (config, text):
+        for name in ("dtype", "torch_dtype"):
+            # The range of fp16, in which plain `from_pretrained` would load it, is too small.
+            if section.get(name) == "float16":
+                section[name] = "float32"
     text |= {
         "vocab_size": base_vocab + vocabulary(circuit.machine).size,
         "hidden_size": circuit.hidden_size,

@@ -13,12 +13,12 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+from qgpu_isa.checked_json import Fields
 from qgpu_isa.machine_config import MachineConfig
 from qgpu_isa.vocabulary import Token, TokenClass, vocabulary
 
 from qgpu_merge.errors import CheckpointError, MergeError
 from qgpu_merge.read_checkpoint import read_json
-from qgpu_merge.write_checkpoint import write_json
 
 TOKENIZER = "tokenizer.json"
 TOKENIZER_CONFIG = "tokenizer_config.json"
@@ -62,62 +62,71 @@ def named_tokens(machine: MachineConfig, token_offset: int) -> dict[str, int]:
     }
 
 
-def write_merged_tokenizer(
-    base: Path, folder: Path, machine: MachineConfig, token_offset: int
-) -> int:
-    """Writes tokenizer.json and tokenizer_config.json with the GPU's tokens into a new folder.
+def merged_tokenizer(
+    base: Path, machine: MachineConfig, token_offset: int
+) -> dict[str, dict[str, Any]]:
+    """The base's tokenizer.json and tokenizer_config.json with the GPU's tokens, by file name.
 
     A base without tokenizer.json gives none.
 
     Args:
         base: folder of the base.
-        folder: the merged checkpoint's.
         machine: whose tokens.
         token_offset: id of the machine's token 0.
-
-    Returns:
-        How many tokens have got a name.
 
     Raises:
         MergeError: the base's tokenizer is no byte-level BPE, or has ids behind the vocabulary.
     """
     if not (base / TOKENIZER).is_file():
-        return 0
+        return {}
     names = named_tokens(machine, token_offset)
-    data = read_json(base / TOKENIZER, "a tokenizer's folder")
-    try:
-        _extend(data, names, token_offset)
-    except (KeyError, TypeError, AttributeError) as error:
-        raise CheckpointError(f"{base / TOKENIZER} is no tokenizer: {error!r}") from None
-    except MergeError as error:
-        raise MergeError(f"{base / TOKENIZER} {error}") from None
-    write_json(folder / TOKENIZER, data)
+    files = {TOKENIZER: read_json(base / TOKENIZER, "a tokenizer's folder")}
+    _extend(Fields(files[TOKENIZER], str(base / TOKENIZER), CheckpointError), names, token_offset)
     if (base / TOKENIZER_CONFIG).is_file():
         config = read_json(base / TOKENIZER_CONFIG, "a tokenizer's folder")
         # Where it is, it stands in for tokenizer.json's list.
-        if isinstance(config.get("added_tokens_decoder"), dict):
-            config["added_tokens_decoder"] |= {
+        if "added_tokens_decoder" in config:
+            fields = Fields(config, str(base / TOKENIZER_CONFIG), CheckpointError)
+            config["added_tokens_decoder"] = fields.inner("added_tokens_decoder").data | {
                 str(number): {"content": name, **FLAGS} for name, number in names.items()
             }
-        write_json(folder / TOKENIZER_CONFIG, config)
-    return len(names)
+        files[TOKENIZER_CONFIG] = config
+    return files
 
 
-def _extend(data: dict[str, Any], names: dict[str, int], token_offset: int) -> None:
-    model: dict[str, Any] = data["model"]
+def _extend(fields: Fields, names: dict[str, int], token_offset: int) -> None:
+    data, where = fields.data, fields.where
+    model = fields.inner("model")
     # Files of old versions of the library leave the type out.
-    if model.get("type", "BPE") != "BPE" or model.get("ignore_merges"):
-        raise MergeError("is no BPE by merges, as Qwen3.5's is: its GPU tokens cannot be named")
-    known = dict(model["vocab"])
-    added: list[dict[str, Any]] = data.setdefault("added_tokens", [])
-    own = {entry["content"]: int(entry["id"]) for entry in added}
-    last = max([*known.values(), *own.values()])
+    if model.data.get("type", "BPE") != "BPE" or model.data.get("ignore_merges"):
+        raise MergeError(
+            f"{where} is no BPE by merges, as Qwen3.5's is: its GPU tokens cannot be named"
+        )
+    known = _ids(model.inner("vocab"))
+    added = fields.array("added_tokens") if "added_tokens" in fields else []
+    own = {}
+    for entry in added:
+        token = Fields({"entry": entry}, f"{where}: added_tokens", CheckpointError).inner("entry")
+        own[token.text("content")] = token.integer("id", least=0)
+    last = max([-1, *known.values(), *own.values()])
     if last >= token_offset:
-        raise MergeError(f"has a token {last}, but the model's vocabulary ends at {token_offset}")
+        raise MergeError(
+            f"{where} has a token {last}, but the model's vocabulary ends at {token_offset}"
+        )
     clash = names.keys() & (known.keys() | own.keys())
     if clash:
-        raise MergeError(f"has a token {min(clash)} of its own")
+        raise MergeError(f"{where} has a token {min(clash)} of its own")
     for name, number in (*own.items(), *names.items()):
         known.setdefault(name, number)
-    model["vocab"] = known
-    added += [{"id": number, "content": name, **FLAGS} for name, number in names.items()]
+    data["model"]["vocab"] = known
+    data["added_tokens"] = [
+        *added,
+        *({"id": number, "content": name, **FLAGS} for name, number in names.items()),
+    ]
+
+
+def _ids(vocab: Fields) -> dict[str, int]:
+    for name, number in vocab.data.items():
+        if type(number) is not int or number < 0:
+            vocab.fail(name, "a whole number from 0 on")
+    return dict(vocab.data)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+from qgpu_isa.file_hashes import FILES_MANIFEST
 from qgpu_isa.machine_config import MachineConfig
 from qgpu_isa.vocabulary import vocabulary
 
@@ -135,7 +136,7 @@ def _use(plan: MergePlan, *, chats: bool, original: str) -> list[str]:
         f"qgpu-merge check {original} PATH\n"
         f"qgpu-merge extract PATH -o {original.split('/')[-1]}\n"
         "```",
-        "`inspect --verify` compares all files with the hashes in `qgpu-files.json`, `check` "
+        f"`inspect --verify` compares all files with the hashes in `{FILES_MANIFEST}`, `check` "
         "measures that text is treated as the original treats it, and `extract` gives the base "
         "back, bit for bit.",
     ]

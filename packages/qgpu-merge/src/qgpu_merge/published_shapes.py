@@ -16,22 +16,21 @@ from typing import Any
 
 import torch
 from qgpu_isa.new_folder import new_folder
+from qgpu_isa.qwen35_config import MULTIMODAL_MODEL_TYPE, TEXT_MODEL_TYPE
 
 from qgpu_merge.merge_plan import TensorTask
 from qgpu_merge.qwen35_layout import (
     EMBEDDING,
     FINAL_NORM,
     HEAD,
-    MULTIMODAL_MODEL_TYPE,
-    TEXT_MODEL_TYPE,
     Axes,
     Qwen35Shape,
     checkpoint_name,
     is_residual_norm,
+    row_ranges,
 )
 from qgpu_merge.write_checkpoint import CHECKPOINT_FOLDER, Progress, write_json, write_tensors
 
-ROWS_AT_A_TIME = 8192
 OUTLIERS = 6
 """Dimensions of the residual stream that are much larger than the rest."""
 
@@ -151,9 +150,9 @@ class _Random:
 
         def make() -> Iterator[torch.Tensor]:
             generator = torch.Generator().manual_seed(zlib.crc32(f"{self.seed} {name}".encode()))
-            for first in range(0, size[0], ROWS_AT_A_TIME):
-                rows = (min(ROWS_AT_A_TIME, size[0] - first), *size[1:])
-                yield self._draw(name, axes, rows, generator).to(torch.bfloat16)
+            for first, last in row_ranges(size[0]):
+                rows = self._draw(name, axes, (last - first, *size[1:]), generator)
+                yield rows.to(torch.bfloat16)
 
         return make
 

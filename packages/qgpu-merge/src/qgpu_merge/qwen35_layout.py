@@ -6,19 +6,13 @@ whatever has a `hidden` or `intermediate` axis is padded along it.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Container, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from qgpu_merge.errors import CheckpointError
+from qgpu_isa.qwen35_config import FULL, LINEAR
 
 Axes = tuple[str, ...]
-
-LINEAR = "linear_attention"
-FULL = "full_attention"
-
-TEXT_MODEL_TYPE = "qwen3_5_text"
-MULTIMODAL_MODEL_TYPE = "qwen3_5"
 
 EMBEDDING = "embed_tokens.weight"
 FINAL_NORM = "norm.weight"
@@ -89,37 +83,26 @@ class Qwen35Shape:
 
     @classmethod
     def from_config(cls, config: Mapping[str, Any]) -> Qwen35Shape:
-        """The shape that a Qwen3.5 text config describes.
-
-        Raises:
-            CheckpointError: a size is missing or a layer type is not one of Qwen3.5's.
-        """
-        try:
-            key_dim = config["linear_num_key_heads"] * config["linear_key_head_dim"]
-            value_dim = config["linear_num_value_heads"] * config["linear_value_head_dim"]
-            query = config["num_attention_heads"] * config["head_dim"]
-            axes = {
-                "one": 1,
-                "vocab": config["vocab_size"],
-                "hidden": config["hidden_size"],
-                "intermediate": config["intermediate_size"],
-                "kernel": config["linear_conv_kernel_dim"],
-                "qkv": 2 * key_dim + value_dim,
-                "value": value_dim,
-                "value_heads": config["linear_num_value_heads"],
-                "value_head_dim": config["linear_value_head_dim"],
-                "query": query,
-                "query_and_gate": 2 * query,
-                "key_value": config["num_key_value_heads"] * config["head_dim"],
-                "head_dim": config["head_dim"],
-            }
-            types = tuple(config["layer_types"])
-        except KeyError as error:
-            raise CheckpointError(f"the config has no {error.args[0]}") from None
-        for name in types:
-            if name not in MIXER_TENSORS:
-                raise CheckpointError(f"layer type '{name}' is not one of Qwen3.5's")
-        return cls(axes, types)
+        """The shape that a text config describes (`qgpu_isa.qwen35_config.check_text_config`)."""
+        key_dim = config["linear_num_key_heads"] * config["linear_key_head_dim"]
+        value_dim = config["linear_num_value_heads"] * config["linear_value_head_dim"]
+        query = config["num_attention_heads"] * config["head_dim"]
+        axes = {
+            "one": 1,
+            "vocab": config["vocab_size"],
+            "hidden": config["hidden_size"],
+            "intermediate": config["intermediate_size"],
+            "kernel": config["linear_conv_kernel_dim"],
+            "qkv": 2 * key_dim + value_dim,
+            "value": value_dim,
+            "value_heads": config["linear_num_value_heads"],
+            "value_head_dim": config["linear_value_head_dim"],
+            "query": query,
+            "query_and_gate": 2 * query,
+            "key_value": config["num_key_value_heads"] * config["head_dim"],
+            "head_dim": config["head_dim"],
+        }
+        return cls(axes, tuple(config["layer_types"]))
 
     def size(self, axes: Axes) -> tuple[int, ...]:
         """The sizes of named axes."""
@@ -155,8 +138,26 @@ def norm_before(name: str, axes: Axes) -> str | None:
     return f"{prefix}.{number}.{MLP_NORM if stem.startswith('mlp.') else MIXER_NORM}"
 
 
+PREFIX = "model."
+NESTED_PREFIX = "model.language_model."
+
+
+def language_prefix(stored: Container[str]) -> str:
+    """What stands in front of the language model's names, in files with the tensors `stored`."""
+    return NESTED_PREFIX if NESTED_PREFIX + FINAL_NORM in stored else PREFIX
+
+
 def checkpoint_name(name: str, *, multimodal: bool = False) -> str:
     """The name in a checkpoint file."""
     if name == HEAD:
         return name
-    return f"model.language_model.{name}" if multimodal else f"model.{name}"
+    return (NESTED_PREFIX if multimodal else PREFIX) + name
+
+
+ROWS_AT_A_TIME = 8192
+
+
+def row_ranges(count: int, at_a_time: int = ROWS_AT_A_TIME) -> Iterator[tuple[int, int]]:
+    """First row and the one behind the last, of some rows of a matrix at a time."""
+    for first in range(0, count, at_a_time):
+        yield first, min(first + at_a_time, count)

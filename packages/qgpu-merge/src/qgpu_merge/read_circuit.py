@@ -7,21 +7,20 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from qgpu_isa.errors import ConfigError
-from qgpu_isa.machine_config import MachineConfig
+from qgpu_isa.checked_json import Fields, load_object
+from qgpu_isa.qgpu_section import MARKS, read_machine, read_memory_places
+from qgpu_isa.qwen35_config import LINEAR
 from qgpu_isa.vocabulary import vocabulary
 from safetensors import SafetensorError, safe_open
 
-from qgpu_merge.errors import CheckpointError, CircuitError
+from qgpu_merge.errors import CircuitError
 from qgpu_merge.qwen35_layout import (
     EMBEDDING,
     FINAL_NORM,
     LAYER_TENSORS,
-    LINEAR,
     MIXER_TENSORS,
     Axes,
 )
-from qgpu_merge.read_checkpoint import read_json
 
 MANIFEST = "circuit.json"
 TENSORS = "circuit.safetensors"
@@ -36,10 +35,10 @@ SHAPE_FIELDS = (
     "linear_value_head_dim",
     "num_layers",
     "base_hidden",
-    "rms_norm_eps",
 )
 
-MARKS = ("text_gate", "text_head", "gpu_head")
+LARGEST_FILL = 2.0**100
+
 RESIDUAL_FIELDS = ("anchor", "one", *MARKS, "code")
 
 
@@ -56,24 +55,24 @@ class Circuit:
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
-        try:
-            manifest = read_json(folder / MANIFEST, "a circuit folder")
-        except CheckpointError as error:
-            raise CircuitError(str(error)) from None
-        if manifest.get("format") != FORMAT:
+        path = folder / MANIFEST
+        missing = f"{folder} is not a circuit folder: it has no {MANIFEST}"
+        manifest = Fields(load_object(path, CircuitError, missing), str(path), CircuitError)
+        if manifest.data.get("format") != FORMAT:
             raise CircuitError(
-                f"{folder / MANIFEST} has format {manifest.get('format')!r}; "
+                f"{path} has format {manifest.data.get('format')!r}; "
                 f"this version reads format {FORMAT}"
             )
-        try:
-            self.machine = MachineConfig(**manifest["machine"])
-            self.sizes: dict[str, Any] = {name: manifest["shape"][name] for name in SHAPE_FIELDS}
-            self.residual = {name: int(manifest["residual"][name]) for name in RESIDUAL_FIELDS}
-            self.memory: dict[str, Any] = manifest["memory"]
-            self.digest = str(manifest["digest"])
-            self._tensors: dict[str, Any] = manifest["tensors"]
-        except (KeyError, TypeError, ConfigError) as error:
-            raise CircuitError(f"{folder / MANIFEST} is not a circuit manifest: {error}") from None
+        self.machine = read_machine(manifest.inner("machine"))
+        shape = manifest.inner("shape")
+        self.sizes: dict[str, Any] = {name: shape.integer(name) for name in SHAPE_FIELDS}
+        self.sizes["rms_norm_eps"] = shape.number("rms_norm_eps", 0.0, 1.0)
+        residual = manifest.inner("residual")
+        base, width = self.base_hidden, self.hidden_size
+        self.residual = {name: residual.integer(name, base, width - 1) for name in RESIDUAL_FIELDS}
+        self.memory = read_memory_places(manifest.inner("memory"), self.num_layers)
+        self.digest = manifest.text("digest")
+        self._tensors = manifest.inner("tensors")
         self._last: tuple[str, torch.Tensor, torch.Tensor] | None = None
         self.path = folder / TENSORS
         with self._open() as file:
@@ -126,14 +125,12 @@ class Circuit:
             "kernel": 4,
         }
         for name in self.tensor_names():
-            entry = self._tensors.get(name)
-            if entry is None or {f"{name}.index", f"{name}.value"} - self._stored:
+            if name not in self._tensors or {f"{name}.index", f"{name}.value"} - self._stored:
                 raise CircuitError(f"{self.folder}: tensor {name} is missing")
             wanted = tuple(size[axis] for axis in self.axes(name) if axis != "one")
-            if tuple(entry["shape"]) != wanted:
-                raise CircuitError(
-                    f"{self.folder}: {name} has shape {tuple(entry['shape'])}, not {wanted}"
-                )
+            shape = tuple(self._tensors.inner(name).integers("shape"))
+            if shape != wanted:
+                raise CircuitError(f"{self.folder}: {name} has shape {shape}, not {wanted}")
 
     def _open(self) -> Any:
         try:
@@ -144,15 +141,29 @@ class Circuit:
             raise CircuitError(f"{self.path} is damaged or cut short: {error}") from None
 
     def sparse(self, name: str) -> tuple[torch.Tensor, torch.Tensor]:
-        """The listed elements of a tensor: index [ndim, nnz] and value [nnz]."""
+        """The listed elements of a tensor: index [ndim, nnz] and value [nnz].
+
+        Raises:
+            CircuitError: they do not fit the tensor's shape, or are not finite.
+        """
         with self._open() as file:
-            return file.get_tensor(f"{name}.index").long(), file.get_tensor(f"{name}.value")
+            index, value = file.get_tensor(f"{name}.index"), file.get_tensor(f"{name}.value")
+        shape = torch.tensor(self._shape(name)).unsqueeze(1)
+        fits = index.dtype in (torch.int32, torch.int64) and value.is_floating_point()
+        fits = fits and index.shape == (len(shape), value.numel()) and value.dim() == 1
+        if not (fits and bool(((index >= 0) & (index < shape)).all() & value.isfinite().all())):
+            raise CircuitError(f"{self.path} is damaged: the elements of {name} do not fit it")
+        return index.long(), value
+
+    def _shape(self, name: str) -> list[int]:
+        return self._tensors.inner(name).integers("shape")
 
     def tensor(self, name: str) -> torch.Tensor:
         """A tensor in full, bf16; conv1d.weight has its middle axis of 1."""
-        entry = self._tensors[name]
+        entry = self._tensors.inner(name)
         index, value = self.sparse(name)
-        dense = torch.full(entry["shape"], float(entry.get("fill", 0.0)), dtype=torch.bfloat16)
+        fill = entry.number("fill", -LARGEST_FILL, LARGEST_FILL) if "fill" in entry else 0.0
+        dense = torch.full(self._shape(name), fill, dtype=torch.bfloat16)
         dense[tuple(index)] = value.to(torch.bfloat16)
         return dense.unsqueeze(1) if "one" in self.axes(name) else dense
 
@@ -160,7 +171,7 @@ class Circuit:
         """Rows `first` to `last` of a matrix, dense, bf16."""
         (rows, columns), value = self._sorted(name)
         low, high = torch.searchsorted(rows, torch.tensor([first, last])).tolist()
-        dense = torch.zeros((last - first, self._tensors[name]["shape"][1]), dtype=torch.bfloat16)
+        dense = torch.zeros((last - first, self._shape(name)[1]), dtype=torch.bfloat16)
         dense[rows[low:high] - first, columns[low:high]] = value[low:high]
         return dense
 

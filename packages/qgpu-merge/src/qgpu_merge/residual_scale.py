@@ -21,7 +21,6 @@ MOST_DIVERGENCE = 8e-6
 DIVERGENCE_PER_SQUARE = 300.0
 """KL for a mean square relative error of 1 of the first norm, as measured on random models."""
 
-
 MOST_GAIN_ERROR = 6e-4
 """Root mean square relative error of a tied model's final gains that bf16 hardly shows."""
 

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Callable
 from pathlib import Path
 
+from qgpu_isa.weight_files import SUFFIX, indexed_files
+
 from qgpu_merge.base_files import CARD, KEPT_PATTERNS, TOKENIZER_FILES
 from qgpu_merge.errors import CheckpointError
+from qgpu_merge.read_checkpoint import CONFIG
 
 EXAMPLE = "Qwen/Qwen3.5-2B"
 
@@ -16,9 +18,9 @@ _PART = r"[A-Za-z0-9][A-Za-z0-9._-]*"
 HUB_ID = re.compile(rf"(?P<name>{_PART}/{_PART})(?:@(?P<revision>[^@\s]+))?")
 
 WANTED = (
-    "config.json",
-    "*.safetensors",
-    "*.safetensors.index.json",
+    CONFIG,
+    f"*{SUFFIX}",
+    f"*{SUFFIX}.index.json",
     CARD,
     *TOKENIZER_FILES,
     *KEPT_PATTERNS,
@@ -131,16 +133,12 @@ def _first_line(error: Exception) -> str:
 def _check_complete(folder: Path, base: str) -> None:
     """The hub's cache may hold part of a model only, such as its tokenizer."""
     problem = None
-    index = folder / "model.safetensors.index.json"
-    if not (folder / "config.json").is_file():
-        problem = "config.json"
-    elif index.is_file():
-        try:
-            names = set(json.loads(index.read_text(encoding="utf-8"))["weight_map"].values())
-        except (OSError, ValueError, KeyError, TypeError, AttributeError):
-            raise BaseError(f"{index} is damaged: remove it and run the command again") from None
-        problem = min((n for n in names if not (folder / n).is_file()), default=None)
-    elif not any(folder.glob("*.safetensors")):
+    index = indexed_files(folder, BaseError)
+    if not (folder / CONFIG).is_file():
+        problem = CONFIG
+    elif index is not None:
+        problem = min((n for n in index.values() if not (folder / n).is_file()), default=None)
+    elif not any(folder.glob(f"*{SUFFIX}")):
         problem = "its safetensors files"
     if problem is not None:
         raise BaseError(

@@ -5,21 +5,21 @@ from __future__ import annotations
 import shutil
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
 from qgpu_isa.file_hashes import FolderHashes, hash_file
-from qgpu_isa.machine_config import MachineConfig
-from qgpu_isa.new_folder import new_folder
+from qgpu_isa.new_folder import check_apart, new_folder
 
 from qgpu_merge.base_files import hub_source
 from qgpu_merge.base_record import OWN_FILES, side_files, write_base_record
-from qgpu_merge.errors import MergeError
-from qgpu_merge.merge_plan import HeadChoice, MergePlan, plan_merge
-from qgpu_merge.merged_tokenizer import write_merged_tokenizer
+from qgpu_merge.head_choice import HeadChoice
+from qgpu_merge.merge_plan import MergePlan, plan_merge
+from qgpu_merge.merged_tokenizer import merged_tokenizer
 from qgpu_merge.model_card import write_model_card
-from qgpu_merge.read_checkpoint import Checkpoint
+from qgpu_merge.read_checkpoint import CONFIG, Checkpoint
 from qgpu_merge.read_circuit import MANIFEST, TENSORS, Circuit
 from qgpu_merge.write_checkpoint import CHECKPOINT_FOLDER, Progress, write_json, write_tensors
 
@@ -60,13 +60,15 @@ def plan_from_folders(
         "base_tied_embeddings": base.tied,
         "base_rms_norm_eps": base.config["rms_norm_eps"],
     }
-    return plan_merge(circuit, base, provenance, may_pad=may_pad, head=head)
+    tokenizer = merged_tokenizer(base.folder, circuit.machine, base.shape.axes["vocab"])
+    plan = plan_merge(circuit, base, provenance, may_pad=may_pad, head=head)
+    return replace(plan, tokenizer=tokenizer)
 
 
-def input_hashes(circuit_folder: Path, base_folder: Path) -> dict[str, str]:
+def input_hashes(circuit_folder: Path, base: Checkpoint) -> dict[str, str]:
     """SHA-256 of the files that decide a merged checkpoint's weights, by name."""
-    inputs = [circuit_folder / MANIFEST, circuit_folder / TENSORS, base_folder / "config.json"]
-    inputs += sorted(base_folder.glob("*.safetensors"))
+    inputs = [circuit_folder / MANIFEST, circuit_folder / TENSORS, base.folder / CONFIG]
+    inputs += sorted({tensor.path for tensor in base.tensors.values()})
     return {path.name: hash_file(path).sha256 for path in inputs}
 
 
@@ -97,11 +99,9 @@ def build_checkpoint(
 
     Raises:
         MergeError: wrong inputs.
-        OutputError: the output exists or cannot be written.
+        OutputError: the output exists, is or has a part of an input, or cannot be written.
     """
-    for source in (circuit_folder, base_folder):
-        if output.resolve() == source.resolve():
-            raise MergeError(f"the output {output} is also an input")
+    check_apart(output, (circuit_folder, base_folder))
     with (
         new_folder(output, CHECKPOINT_FOLDER, force=force, shared=shared) as folder,
         ThreadPoolExecutor(max_workers=1) as background,
@@ -109,19 +109,18 @@ def build_checkpoint(
         base = Checkpoint(base_folder)
         plan = plan_from_folders(circuit_folder, base, may_pad=may_pad, head=head)
         options = {} if shard_bytes is None else {"shard_bytes": shard_bytes}
-        inputs = background.submit(input_hashes, circuit_folder, base_folder)
+        inputs = background.submit(input_hashes, circuit_folder, base)
         hashes = FolderHashes(folder)
         progress = start(plan) if start else None
         write_tensors(folder, plan.tasks, progress=progress, hashes=hashes, **options)
         for path in side_files(base):
             if path.name not in OWN_FILES:
                 shutil.copyfile(path, folder / path.name)
-        section = plan.config["qgpu"]
-        machine = MachineConfig(**section["machine"])
-        write_merged_tokenizer(base_folder, folder, machine, section["token_offset"])
-        write_base_record(folder, base, plan.dropped)
-        section["provenance"]["inputs"] = inputs.result()
+        for name, data in plan.tokenizer.items():
+            write_json(folder / name, data)
+        write_base_record(hashes, base, plan.dropped)
+        plan.config["qgpu"]["provenance"]["inputs"] = inputs.result()
         write_model_card(folder, base, plan)
-        write_json(folder / "config.json", plan.config)
+        write_json(folder / CONFIG, plan.config)
         hashes.write_manifest()
     return plan

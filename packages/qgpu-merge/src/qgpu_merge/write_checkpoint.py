@@ -12,28 +12,35 @@ from typing import Any
 import torch
 from qgpu_isa.file_hashes import FolderHashes
 from qgpu_isa.new_folder import FolderKind
+from qgpu_isa.weight_files import INDEX, SINGLE
 
 from qgpu_merge.merge_plan import TensorTask
+from qgpu_merge.raw_tensors import RawTask
+from qgpu_merge.read_checkpoint import CONFIG
 
-CHECKPOINT_FOLDER = FolderKind("checkpoint", "config.json")
-
-STORED_NAMES = {torch.bfloat16: "BF16", torch.float32: "F32", torch.float16: "F16"}
-"""Names of dtypes in a safetensors header."""
+CHECKPOINT_FOLDER = FolderKind("checkpoint", CONFIG)
 
 SHARD_BYTES = 2**31
 """A shard is closed before it grows beyond this, as transformers does with its larger shards."""
 
 Progress = Callable[[int], None]
 
+Tasks = Sequence[TensorTask | RawTask]
+
 
 def write_json(path: Path, data: dict[str, Any]) -> None:
     """Writes a JSON file with a final newline."""
-    path.write_text(json.dumps(data, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
+    text = json.dumps(data, indent=2, ensure_ascii=False) + "\n"
+    try:
+        path.write_text(text, encoding="utf-8")
+    except UnicodeEncodeError:
+        # JSON can hold halves of characters, UTF-8 cannot.
+        path.write_text(json.dumps(data, indent=2) + "\n", encoding="utf-8")
 
 
 def write_tensors(
     folder: Path,
-    tasks: Sequence[TensorTask],
+    tasks: Tasks,
     *,
     shard_bytes: int = SHARD_BYTES,
     progress: Progress | None = None,
@@ -48,7 +55,7 @@ def write_tensors(
     shards = _cut(tasks, shard_bytes)
     weight_map: dict[str, str] = {}
     for number, shard in enumerate(shards, start=1):
-        name = "model.safetensors"
+        name = SINGLE
         if len(shards) > 1:
             name = f"model-{number:05d}-of-{len(shards):05d}.safetensors"
         weight_map |= {task.name: name for task in shard}
@@ -57,11 +64,11 @@ def write_tensors(
     if len(shards) > 1:
         total = sum(task.bytes for task in tasks)
         index = {"metadata": {"total_size": total}, "weight_map": weight_map}
-        write_json(folder / "model.safetensors.index.json", index)
+        write_json(folder / INDEX, index)
 
 
-def _cut(tasks: Sequence[TensorTask], shard_bytes: int) -> list[list[TensorTask]]:
-    shards: list[list[TensorTask]] = [[]]
+def _cut(tasks: Tasks, shard_bytes: int) -> list[list[TensorTask | RawTask]]:
+    shards: list[list[TensorTask | RawTask]] = [[]]
     size = 0
     for task in tasks:
         if shards[-1] and size + task.bytes > shard_bytes:
@@ -72,12 +79,13 @@ def _cut(tasks: Sequence[TensorTask], shard_bytes: int) -> list[list[TensorTask]
     return shards
 
 
-def _pieces(tasks: Sequence[TensorTask]) -> Iterator[torch.Tensor]:
+def _pieces(tasks: Tasks) -> Iterator[torch.Tensor]:
     """The pieces of tensors one after the other, as bytes, checked against the plan."""
     for task in tasks:
         rest = task.bytes
         for piece in task.pieces():
-            if piece.dtype != task.dtype or piece.shape[1:] != task.shape[1:]:
+            right = piece.dtype == task.dtype and piece.shape[1:] == task.shape[1:]
+            if isinstance(task, TensorTask) and not right:
                 raise AssertionError(f"{task.name}: made {piece.dtype} {tuple(piece.shape)}")
             rest -= piece.nbytes
             yield piece.contiguous().view(torch.uint8)
@@ -94,16 +102,19 @@ def _made_ahead(pieces: Iterator[torch.Tensor]) -> Iterator[torch.Tensor]:
             yield piece
 
 
-def _write_shard(
-    hashes: FolderHashes, name: str, tasks: Sequence[TensorTask], progress: Progress | None
-) -> None:
+def write_file(hashes: FolderHashes, name: str, tasks: Tasks) -> None:
+    """Writes tensors as one safetensors file of a new folder."""
+    _write_shard(hashes, name, tasks, None)
+
+
+def _write_shard(hashes: FolderHashes, name: str, tasks: Tasks, progress: Progress | None) -> None:
     """One safetensors file: length of the header, JSON header, then the tensors' bytes."""
     header: dict[str, Any] = {"__metadata__": {"format": "pt"}}
     offset = 0
     for task in tasks:
         end = offset + task.bytes
         header[task.name] = {
-            "dtype": STORED_NAMES[task.dtype],
+            "dtype": task.stored_dtype,
             "shape": list(task.shape),
             "data_offsets": [offset, end],
         }

@@ -113,7 +113,6 @@ def measure(pair: Pair, options: Options, stage: Stage) -> Result:
         observed_tokens=sum(map(len, texts)),
         deviations=deviations,
         proof=proof,
-        marks=pair.marks is not None,
         skipped_layers=first,
         continuations=len(prompts),
         continuation_tokens=options.continuation_tokens,

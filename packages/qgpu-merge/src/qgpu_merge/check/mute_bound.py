@@ -24,7 +24,6 @@ from dataclasses import dataclass
 
 import torch
 
-from qgpu_merge.check.open_pair import Marks
 from qgpu_merge.check.text_bounds import TextBounds
 
 ROUNDING = 1.0 + 2.0**-6
@@ -51,14 +50,12 @@ class RowBound:
     largest: torch.Tensor
 
 
-def row_bound(
-    matrix: torch.Tensor, norm: torch.Tensor, bounds: TextBounds, marks: Marks | None
-) -> RowBound:
+def row_bound(matrix: torch.Tensor, norm: torch.Tensor, bounds: TextBounds) -> RowBound:
     """Bounds the rows of `matrix` [rows, hidden] behind a norm of weight `norm` [hidden]."""
     blocks = []
     for rows in torch.split(matrix, BLOCK_ROWS):
         weight = rows.double()
-        one, two = (_bound(weight, n.double(), bounds, marks) for n in (norm, norm.bfloat16()))
+        one, two = (_bound(weight, n.double(), bounds) for n in (norm, norm.bfloat16()))
         blocks.append(
             RowBound(
                 one.zero & two.zero,
@@ -75,19 +72,13 @@ def _parts(bound: RowBound) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor, t
     return bound.zero, bound.ratio, bound.image, bound.largest
 
 
-def _bound(
-    weight: torch.Tensor, norm: torch.Tensor, bounds: TextBounds, marks: Marks | None
-) -> RowBound:
+def _bound(weight: torch.Tensor, norm: torch.Tensor, bounds: TextBounds) -> RowBound:
     gain = 1.0 + norm
-    size, text = weight.abs(), gain.abs() * bounds.largest
-    mute = torch.zeros(len(weight), dtype=torch.float64)
-    image = gain.abs() * bounds.image_dims
-    if marks is not None and bounds.mark is not None:
-        gate = marks.text_gate
-        # Negative where the weight has the wrong sign; a mark that is not positive mutes nothing.
-        mute = 0.0 - weight[:, gate] * gain[gate] * max(bounds.mark, 0.0)
-        text = text.index_fill(0, torch.tensor(gate), 0.0)
-        image = image.index_fill(0, torch.tensor(gate), 0.0)
+    size, gate = weight.abs(), bounds.gate
+    # Negative where the weight has the wrong sign; a mark that is not positive mutes nothing.
+    mute = 0.0 - weight[:, gate] * gain[gate] * max(bounds.mark, 0.0)
+    text = (gain.abs() * bounds.largest).index_fill(0, torch.tensor(gate), 0.0)
+    image = (gain.abs() * bounds.image_dims).index_fill(0, torch.tensor(gate), 0.0)
     others = size @ text
     gate_size = size @ (gain.abs() * bounds.largest) - others
     zero = (others == 0) & (gate_size == 0)

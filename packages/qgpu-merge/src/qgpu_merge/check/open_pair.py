@@ -4,22 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+
+from qgpu_isa.qwen35_config import LINEAR
 
 from qgpu_merge.errors import CheckError
-from qgpu_merge.qwen35_layout import LINEAR
 from qgpu_merge.read_checkpoint import Checkpoint
-
-
-@dataclass(frozen=True)
-class Marks:
-    """Dimensions behind the base's that tell text from GPU tokens.
-
-    Attributes:
-        text_gate: every text embedding holds a small positive number here, read by the GPU layers.
-    """
-
-    text_gate: int
 
 
 @dataclass(frozen=True)
@@ -30,7 +19,8 @@ class Pair:
         gpu_layers: the first layers of the merged model, which the original lacks.
         base_hidden: width of the original.
         text_tokens: size of the original's vocabulary; GPU tokens come behind it.
-        marks: None in checkpoints of the older kind, whose circuit shares no dimension with text.
+        text_gate: every text embedding holds a small positive number in this dimension, which the
+            GPU layers read.
     """
 
     original: Checkpoint
@@ -38,7 +28,7 @@ class Pair:
     gpu_layers: int
     base_hidden: int
     text_tokens: int
-    marks: Marks | None
+    text_gate: int
 
     @property
     def gpu_tokens(self) -> range:
@@ -54,37 +44,20 @@ def open_pair(original_folder: Path, merged_folder: Path) -> Pair:
         CheckError: they are swapped or do not belong together.
     """
     original, merged = Checkpoint(original_folder), Checkpoint(merged_folder)
-    if "qgpu" in original.raw_config:
-        swapped = (
-            "" if "qgpu" in merged.raw_config else "; give the two folders the other way round"
-        )
+    if original.merged:
+        swapped = "" if merged.merged else "; give the two folders the other way round"
         raise CheckError(f"{original_folder} is a merged checkpoint, not an original{swapped}")
-    section = merged.raw_config.get("qgpu")
-    if not isinstance(section, dict):
-        raise CheckError(
-            f"{merged_folder} is not a merged checkpoint: its config has no qgpu section; "
-            "make one with `qgpu-merge build`"
-        )
-    pair = _pair(original, merged, section)
+    section = merged.section()
+    pair = Pair(
+        original,
+        merged,
+        gpu_layers=section.circuit_layers,
+        base_hidden=section.base_hidden,
+        text_tokens=section.token_offset,
+        text_gate=section.marks["text_gate"],
+    )
     _check_fit(pair)
     return pair
-
-
-def _pair(original: Checkpoint, merged: Checkpoint, section: dict[str, Any]) -> Pair:
-    try:
-        marks = section.get("marks")
-        return Pair(
-            original,
-            merged,
-            gpu_layers=int(section["circuit_layers"]),
-            base_hidden=int(section["base_hidden"]),
-            text_tokens=int(section["token_offset"]),
-            marks=None if marks is None else Marks(int(marks["text_gate"])),
-        )
-    except (KeyError, TypeError, ValueError) as error:
-        raise CheckError(
-            f"{merged.folder}: the qgpu section of config.json is wrong: {error!r}"
-        ) from None
 
 
 def _check_fit(pair: Pair) -> None:
@@ -104,11 +77,8 @@ def _check_fit(pair: Pair) -> None:
                 f"{pair.merged.folder} was not merged from {pair.original.folder}: "
                 f"the {what} of the original is {have}, the merged model has {wanted}"
             )
-    width = merged.axes["hidden"]
-    mark_fits = pair.marks is None or pair.base_hidden <= pair.marks.text_gate < width
-    linear = all(kind == LINEAR for kind in merged.layer_types[:layers])
-    if not (linear and mark_fits and pair.base_hidden <= width and len(pair.gpu_tokens)):
+    if any(kind != LINEAR for kind in merged.layer_types[:layers]):
         raise CheckError(
-            f"{pair.merged.folder}: the qgpu section of config.json does not fit the model; "
+            f"{pair.merged.folder}: one of its {layers} GPU layers is no {LINEAR}; "
             "merge it again with `qgpu-merge build`"
         )

@@ -17,16 +17,14 @@ import torch
 from qgpu_merge.check.mute_bound import FINITE, row_bound
 from qgpu_merge.check.open_pair import Pair
 from qgpu_merge.check.text_bounds import text_bounds
-
-INPUT_NORM = "input_layernorm.weight"
-MLP_NORM = "post_attention_layernorm.weight"
+from qgpu_merge.qwen35_layout import MIXER_NORM, MLP_NORM
 
 READERS = {
-    "linear_attn.in_proj_z.weight": INPUT_NORM,
-    "linear_attn.in_proj_b.weight": INPUT_NORM,
+    "linear_attn.in_proj_z.weight": MIXER_NORM,
+    "linear_attn.in_proj_b.weight": MIXER_NORM,
     "mlp.gate_proj.weight": MLP_NORM,
-    "linear_attn.in_proj_qkv.weight": INPUT_NORM,
-    "linear_attn.in_proj_a.weight": INPUT_NORM,
+    "linear_attn.in_proj_qkv.weight": MIXER_NORM,
+    "linear_attn.in_proj_a.weight": MIXER_NORM,
     "mlp.up_proj.weight": MLP_NORM,
 }
 """Matrices that read the residual stream through a norm; all have to stay finite."""
@@ -78,19 +76,17 @@ def prove_residual(pair: Pair, step: Callable[[], None]) -> ResidualProof:
     """Checks every gate row of every GPU layer; `step` is called after each layer."""
     proof = ResidualProof()
     bounds = text_bounds(pair)
-    if bounds.mark is not None and not bounds.mark > 0:
+    if not bounds.mark > 0:
         proof.add_problem(f"a text token has {bounds.mark} at the text gate, not a positive mark")
     for layer in range(pair.gpu_layers):
         for stem, norm in READERS.items():
             read = pair.merged.tensor
             matrix = read(f"layers.{layer}.{stem}")
-            bound = row_bound(matrix, read(f"layers.{layer}.{norm}").float(), bounds, pair.marks)
+            bound = row_bound(matrix, read(f"layers.{layer}.{norm}").float(), bounds)
             if not bool((bound.largest < FINITE).all()):
                 reach = float(bound.largest.max())
                 proof.add_problem(f"layer {layer}, {stem}: a result can reach {reach:.1e}")
-            # It guards the state, not the residual stream, and the older kind has no mute for it.
-            needed = stem in GATED or (stem == WRITE_GATE and pair.marks is not None)
-            if not needed:
+            if stem not in GATED and stem != WRITE_GATE:
                 continue
             unread = torch.zeros(len(matrix), dtype=torch.bool)
             if stem in GATED:

@@ -55,7 +55,6 @@ class Result:
         observed_tokens: text tokens that were taken through the GPU layers.
         deviations: where they came out changed.
         skipped_layers: GPU layers that the measurements on text did not run.
-        marks: whether the merged checkpoint has marks.
         continuations: how many were compared.
         peak_bytes: of the process; `measuring_peak_bytes` before the original was loaded whole.
         device_peak_bytes: on a CUDA device.
@@ -70,7 +69,6 @@ class Result:
     observed_tokens: int
     deviations: list[str]
     proof: ResidualProof
-    marks: bool
     skipped_layers: int
     continuations: int
     continuation_tokens: int
@@ -118,7 +116,6 @@ def as_json(result: Result, failures: list[str]) -> dict[str, Any]:
             "smallest_ratio": proof.smallest_ratio,
             "largest_image_value": proof.largest_image_value,
         },
-        "marks": result.marks,
         "skipped_layers": result.skipped_layers,
         "greedy_identical": not result.continuation_differences if result.continuations else None,
         "continuations": result.continuations,

@@ -7,9 +7,7 @@ from dataclasses import dataclass
 import torch
 
 from qgpu_merge.check.open_pair import Pair
-from qgpu_merge.qwen35_layout import EMBEDDING
-
-BLOCK_ROWS = 8192
+from qgpu_merge.qwen35_layout import EMBEDDING, row_ranges
 
 
 @dataclass(frozen=True)
@@ -18,14 +16,16 @@ class TextBounds:
 
     Attributes:
         largest: max |e_i| per dimension [hidden].
-        mark: the least value at the text gate; None without marks.
+        gate: the text gate's dimension.
+        mark: the least value there.
         rms_min, rms_max: extremes of sqrt(mean(e**2) + eps), which RMSNorm divides by.
         image_dims: dimensions [hidden] that an image embedding may use: the base's.
         eps: of the norms.
     """
 
     largest: torch.Tensor
-    mark: float | None
+    gate: int
+    mark: float
     rms_min: float
     rms_max: float
     image_dims: torch.Tensor
@@ -39,19 +39,17 @@ def text_bounds(pair: Pair) -> TextBounds:
     largest = torch.zeros(width, dtype=torch.float64)
     squares: list[float] = []
     marks: list[float] = []
-    for start in range(0, pair.text_tokens, BLOCK_ROWS):
+    for first, last in row_ranges(pair.text_tokens):
         # Mapped anew for each block, so that the pages of the one before are given back.
-        embedding = pair.merged.tensor(EMBEDDING)
-        rows = embedding[start : min(start + BLOCK_ROWS, pair.text_tokens)].double()
-        del embedding
+        rows = pair.merged.rows(EMBEDDING, first, last).double()
         largest = torch.maximum(largest, rows.abs().amax(0))
         mean = rows.square().mean(1)
         squares += [float(mean.min()), float(mean.max())]
-        if pair.marks is not None:
-            marks.append(float(rows[:, pair.marks.text_gate].min()))
+        marks.append(float(rows[:, pair.text_gate].min()))
     return TextBounds(
         largest,
-        min(marks) if marks else None,
+        pair.text_gate,
+        min(marks),
         (min(squares) + eps) ** 0.5,
         (max(squares) + eps) ** 0.5,
         torch.arange(width) < pair.base_hidden,

@@ -8,15 +8,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
-from qgpu_isa.machine_config import PROFILES
+from qgpu_isa.machine_config import DEFAULT, FIT, PROFILES
 
 from qgpu_merge.commands.common import FOLDER, bar, say
+from qgpu_merge.head_choice import HeadChoice
 
 if TYPE_CHECKING:
-    from qgpu_merge.merge_plan import HeadChoice, MergePlan
+    from qgpu_merge.merge_plan import MergePlan
     from qgpu_merge.write_checkpoint import Progress
-
-FIT = "fit"
 
 
 @click.command()
@@ -29,8 +28,8 @@ FIT = "fit"
 )
 @click.option(
     "--head",
-    type=click.Choice(["auto", "tied", "own"]),
-    default="auto",
+    type=click.Choice([choice.value for choice in HeadChoice]),
+    default=HeadChoice.AUTO.value,
     show_default=True,
     help="Head that is the base's embedding: stays so, or gets a matrix of its own.",
 )
@@ -78,30 +77,26 @@ def command(
         raise click.UsageError("--circuit already says which machine; leave --profile out")
     if as_json and not dry_run:
         raise click.UsageError("--json goes with --dry-run")
+    profile = profile or FIT
+    if base is None and profile == FIT:
+        profile = DEFAULT.name
     cached = output is None
     if output is None and not dry_run:
         if circuit is not None or base is not None:
             raise click.UsageError("-o is needed with --circuit or --base")
-        profile = "default" if profile in (None, FIT) else profile
         output = cached_model(profile)
         if find_entry(output) and not force:
             click.echo(output)
             return
-    from qgpu_merge.merge_plan import HeadChoice
-    from qgpu_merge.resolve_base import resolve_base
-    from qgpu_merge.weights_to_checkpoint import build_checkpoint
-
-    base_folder = None if base is None else resolve_base(base, say)
-    if circuit is None:
-        wanted = profile or FIT
-        if base_folder is None and wanted == FIT:
-            wanted = "default"
-        circuit = ensure_circuit(wanted, say, base_folder)
+    base_folder = None if base is None else _check_base(base, output)
+    circuit = circuit or ensure_circuit(profile, say, base_folder)
     base_folder = base_folder or ensure_base(circuit, say)
     if dry_run:
         _print_plan(circuit, base_folder, pad=pad, head=HeadChoice(head), as_json=as_json)
         return
     assert output is not None
+    from qgpu_merge.weights_to_checkpoint import build_checkpoint
+
     with ExitStack() as stack:
 
         def start(plan: MergePlan) -> Progress:
@@ -124,6 +119,20 @@ def command(
             start=start,
         )
     click.echo(output)
+
+
+def _check_base(base: str, output: Path | None) -> Path:
+    """The folder of a base that can be read, before anything that takes long."""
+    from qgpu_isa.new_folder import check_apart
+
+    from qgpu_merge.read_checkpoint import Checkpoint
+    from qgpu_merge.resolve_base import resolve_base
+
+    folder = resolve_base(base, say)
+    if output is not None:
+        check_apart(output, [folder])
+    Checkpoint(folder)
+    return folder
 
 
 def _print_plan(circuit: Path, base: Path, *, pad: bool, head: HeadChoice, as_json: bool) -> None:

@@ -21,13 +21,17 @@ if TYPE_CHECKING:
 )
 @click.option("--force", is_flag=True, help="Replace an existing checkpoint.")
 def command(merged: Path, output: Path, force: bool) -> None:
-    """Write the base model of a merged checkpoint, every tensor as it was."""
+    """Write the base model of a merged checkpoint, every tensor as it was.
+
+    All files of the merged checkpoint are compared with their hashes before.
+    """
     from qgpu_merge.extract_base import extract_base
 
     with ExitStack() as stack:
 
-        def start(size: int) -> Progress:
-            return bar(stack, size, "extracting")
+        def start(what: str, size: int) -> Progress:
+            stack.close()
+            return bar(stack, size, what)
 
         extract_base(merged, output, force=force, start=start)
     click.echo(output)

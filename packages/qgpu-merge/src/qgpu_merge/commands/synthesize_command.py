@@ -40,6 +40,8 @@ def command(
     force: bool,
 ) -> None:
     """Write a random Qwen3.5 checkpoint: a small one, or one of a published size."""
+    from qgpu_isa.new_folder import check_apart
+
     from qgpu_merge.read_circuit import Circuit
     from qgpu_merge.synthetic_base import SyntheticSizes, write_synthetic_base
 
@@ -60,6 +62,9 @@ def command(
         return
     if layers is not None:
         raise click.UsageError("--layers goes with --like")
-    sizes = SyntheticSizes() if circuit is None else SyntheticSizes.for_circuit(Circuit(circuit))
+    sizes = SyntheticSizes()
+    if circuit is not None:
+        check_apart(output, [circuit])
+        sizes = SyntheticSizes.for_circuit(Circuit(circuit))
     write_synthetic_base(output, sizes, seed=seed, tied=not untied, force=force)
     click.echo(output)
