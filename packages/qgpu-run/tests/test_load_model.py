@@ -27,6 +27,8 @@ def config(**changes: Any) -> dict[str, Any]:
         "memory": {"columns": 32, "rows_per_head": 32, "banks": BANKS},
         "digest": "d",
         "circuit_layers": 3,
+        "base_hidden": 4,
+        "residual_scale": 2,
         "marks": {"text_gate": 5, "text_head": 6, "gpu_head": 7},
     }
     return {
@@ -56,14 +58,19 @@ def test_a_manifest_is_read(tmp_path: Path) -> None:
     ("data", "message"),
     [
         ("{", "cannot read"),
-        ("[]", "no qgpu section"),
+        ("[]", "holds no JSON object"),
         ({"model_type": "llama"}, "qgpu-merge build"),
         (config(format=9), "format 9"),
         (config(machine={"name": "x"}), "qgpu section"),
         (config(machine=dataclasses.asdict(NANO) | {"lanes": 3}), "power of two"),
         (config(memory={"columns": 32, "rows_per_head": 32, "banks": [[]]}), "1 memory banks"),
         (config(memory={"columns": 32, "rows_per_head": 1, "banks": BANKS}), "too few words"),
-        (config(memory={}), "banks"),
+        (config(memory={"columns": 32, "rows_per_head": 32}), "no banks"),
+        (config(memory={"columns": 32, "rows_per_head": 32, "banks": 5}), "banks is 5"),
+        (config(memory={"columns": 32, "rows_per_head": 32, "banks": [[[9, 0]]]}), "below 3"),
+        (config(residual_scale=3), "power of two"),
+        (config(circuit_layers=True), "circuit_layers is true"),
+        ("[" * 100_000, "nested too deeply"),
         (config(token_offset=11), "build it again"),
         (config(marks={}), "text_gate"),
         (config() | {"text_config": 3}, "build it again"),
@@ -113,7 +120,7 @@ def test_a_checkpoint_without_hashes(tmp_path: Path, load: Callable[[Path], obje
 
 @pytest.mark.parametrize("load", LOADERS)
 def test_weights_that_were_written_wrong(tmp_path: Path, load: Callable[[Path], object]) -> None:
-    with pytest.raises(ModelError, match=r"damaged or incomplete|cannot be read"):
+    with pytest.raises(ModelError, match=r"damaged or incomplete|damaged or cut short"):
         load(written(tmp_path, b"\x10\0\0\0\0\0\0\0{"))
 
 

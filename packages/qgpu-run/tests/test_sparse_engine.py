@@ -131,11 +131,10 @@ def edited(model: Path, folder: Path, name: str, row: int, column: int, bits: in
     copy = folder / "model"
     shutil.copytree(model, copy)
     reader = CheckpointReader(copy)
-    file, base, entry = reader._headers[name]
-    begin = base + entry["data_offsets"][0]
-    width = entry["shape"][-1] if len(entry["shape"]) > 1 else 1
-    with file.open("r+b") as stream:
-        stream.seek(begin + 2 * (row * width + column))
+    tensor = reader.tensors[name]
+    width = tensor.shape[-1] if len(tensor.shape) > 1 else 1
+    with tensor.path.open("r+b") as stream:
+        stream.seek(tensor.begin + 2 * (row * width + column))
         stream.write(int.to_bytes(bits, 2, "little"))
     return copy
 
@@ -197,11 +196,73 @@ def test_text_tokens_without_their_marks_could_win(
         engine.feed([0])
 
 
+NAN, INFINITE = 0x7FC0, 0xFF80
+
+
+@pytest.mark.parametrize("bits", [NAN, INFINITE])
+@pytest.mark.parametrize(
+    "name",
+    [
+        "layers.{base}.mlp.down_proj.weight",
+        "layers.{base}.self_attn.q_norm.weight",
+        "layers.3.mlp.up_proj.weight",
+        "layers.3.linear_attn.conv1d.weight",
+        "embed_tokens.weight",
+    ],
+)
+def test_weights_that_are_not_finite_are_refused(
+    nano_model: Path, tmp_path: Path, name: str, bits: int
+) -> None:
+    layers = json.loads((nano_model / "config.json").read_text())["num_hidden_layers"]
+    name = "model." + name.format(base=layers - 1)
+    copy = edited(nano_model, tmp_path, name, 0, 0, bits)
+    with pytest.raises(ModelError, match=rf"{name} holds a number that is not finite"):
+        read_weights(read_manifest(copy))
+
+
+@pytest.mark.parametrize(
+    ("field", "value", "message"),
+    [
+        ("hidden_act", "gelu", 'hidden_act is "gelu"; it must be "silu"'),
+        ("linear_conv_kernel_dim", 3, "it must be 4"),
+        ("attn_output_gate", False, "it must be true"),
+        ("rms_norm_eps", "1e-6", "a number above 0"),
+        ("linear_key_head_dim", 16, "has shape"),
+        ("num_hidden_layers", 5, "the number of layer_types"),
+        ("layer_types", 5, "a list"),
+        ("hidden_size", 768.0, "a whole number"),
+        ("tie_word_embeddings", "false", "true or false"),
+    ],
+)
+def test_a_config_that_the_circuit_cannot_work_with_is_refused(
+    nano_model: Path, tmp_path: Path, field: str, value: object, message: str
+) -> None:
+    for file in nano_model.iterdir():
+        if file.is_file():
+            (tmp_path / file.name).symlink_to(file)
+    config = json.loads((nano_model / "config.json").read_text()) | {field: value}
+    (tmp_path / "config.json").unlink()
+    (tmp_path / "config.json").write_text(json.dumps(config))
+    with pytest.raises(ModelError, match=message):
+        read_weights(read_manifest(tmp_path))
+
+
+@pytest.mark.parametrize("weight_map", [None, [], {"a": 3}, {"a": "../b.safetensors"}, {}])
+def test_an_index_that_is_damaged_is_refused(
+    nano_model: Path, tmp_path: Path, weight_map: object
+) -> None:
+    (tmp_path / "config.json").symlink_to(nano_model / "config.json")
+    index = tmp_path / "model.safetensors.index.json"
+    index.write_text(json.dumps({"weight_map": weight_map}))
+    with pytest.raises(ModelError, match="weight_map|beside the index"):
+        read_weights(read_manifest(tmp_path))
+
+
 def test_a_truncated_checkpoint_is_refused(nano_model: Path, tmp_path: Path) -> None:
     copy = tmp_path / "model"
     shutil.copytree(nano_model, copy)
     file = next(copy.glob("*.safetensors"))
     with file.open("r+b") as stream:
         stream.truncate(file.stat().st_size // 2)
-    with pytest.raises(ModelError, match="truncated"):
+    with pytest.raises(ModelError, match="damaged or cut short"):
         read_weights(read_manifest(copy))

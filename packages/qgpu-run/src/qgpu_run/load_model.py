@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import subprocess
 import sys
@@ -12,15 +11,14 @@ from pathlib import Path
 from typing import Any
 
 import click
-from qgpu_isa.errors import ConfigError
+from qgpu_isa.checked_json import load_object
 from qgpu_isa.file_hashes import FilesError, Progress
 from qgpu_isa.machine_config import MachineConfig
+from qgpu_isa.qgpu_section import read_section
 from qgpu_isa.verify_files import verify_once
 from qgpu_isa.vocabulary import vocabulary
 
 from qgpu_run.errors import ModelError
-
-QGPU_FORMAT = 2
 
 
 @dataclass(frozen=True)
@@ -73,38 +71,20 @@ def read_manifest(path: Path) -> ModelManifest:
     Raises:
         ModelError: the folder is no merged checkpoint of this format.
     """
-    config_path = path / "config.json"
-    try:
-        config = json.loads(config_path.read_text(encoding="utf-8"))
-    except FileNotFoundError:
-        raise ModelError(f"{path} is not a checkpoint folder: it has no config.json") from None
-    except (OSError, ValueError) as error:
-        raise ModelError(f"cannot read {config_path}: {error}") from None
-    section = config.get("qgpu") if isinstance(config, dict) else None
-    if not isinstance(section, dict):
-        raise ModelError(
-            f"{path} is not a merged qgpu model: its config has no qgpu section; "
-            "make one with `qgpu-merge build`"
-        )
-    if section.get("format") != QGPU_FORMAT:
-        raise ModelError(
-            f"{path} has qgpu format {section.get('format')!r}; "
-            f"this version reads format {QGPU_FORMAT}"
-        )
-    try:
-        machine = MachineConfig(**section["machine"])
-        manifest = ModelManifest(
-            path,
-            machine,
-            int(section["token_offset"]),
-            dict(section["memory"]),
-            str(section["digest"]),
-            int(section["circuit_layers"]),
-            int(section["marks"]["text_gate"]),
-        )
-        _check_memory(manifest)
-    except (KeyError, TypeError, ValueError, ConfigError) as error:
-        raise ModelError(f"{path}: the qgpu section of config.json is wrong: {error}") from None
+    missing = f"{path} is not a checkpoint folder: it has no config.json"
+    config = load_object(path / "config.json", ModelError, missing)
+    section = read_section(config, str(path), ModelError)
+    machine = section.machine
+    manifest = ModelManifest(
+        path,
+        machine,
+        section.token_offset,
+        section.memory,
+        section.digest,
+        section.circuit_layers,
+        section.marks["text_gate"],
+    )
+    _check_memory(manifest)
     wanted = manifest.token_offset + vocabulary(machine).size
     nested = config.get("text_config", config)
     found = nested.get("vocab_size") if isinstance(nested, dict) else None
@@ -143,10 +123,13 @@ def verified_manifest(path: Path) -> ModelManifest:
 def _check_memory(manifest: ModelManifest) -> None:
     config, memory = manifest.config, manifest.memory
     banks, rows = memory["banks"], int(memory["rows_per_head"])
+    problem = None
     if len(banks) != config.lanes:
-        raise ValueError(f"{len(banks)} memory banks for {config.lanes} lanes")
-    if any(len(groups) * rows * config.lanes < config.memory_words for groups in banks):
-        raise ValueError("the memory banks hold too few words")
+        problem = f"{len(banks)} memory banks for {config.lanes} lanes"
+    elif any(len(groups) * rows * config.lanes < config.memory_words for groups in banks):
+        problem = "the memory banks hold too few words"
+    if problem is not None:
+        raise ModelError(f"{manifest.path}: the qgpu section of config.json is wrong: {problem}")
 
 
 def let_threads_sleep() -> None:

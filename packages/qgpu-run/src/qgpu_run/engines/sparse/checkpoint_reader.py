@@ -2,79 +2,89 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from qgpu_isa.weight_files import StoredTensor, stored_tensors
 
 from qgpu_run.engines.sparse.arrays import Array
 from qgpu_run.engines.sparse.pack_layers import Rows
 from qgpu_run.errors import ModelError
 
 ROWS_AT_A_TIME = 8192
+NUMBERS_AT_A_TIME = 1 << 22
+
+DTYPES: dict[str, type[np.unsignedinteger[Any]]] = {"BF16": np.uint16, "F32": np.uint32}
+"""Of the bit patterns of each stored dtype."""
+
+MAGNITUDE = {2: 0x7FFF, 4: 0x7FFFFFFF}
+INFINITE = {2: 0x7F80, 4: 0x7F800000}
+"""By bytes of a number: all bits but the sign, and those of infinity. NaNs are above it."""
 
 
 class CheckpointReader:
-    """The tensors of a folder of safetensors, as float32 or by their entries."""
+    """The tensors of a folder of safetensors, as float32 or by their entries.
+
+    Whatever it gives is finite.
+
+    Raises:
+        ModelError: the files are missing or damaged; so do all methods, and where a number is not
+            finite.
+    """
 
     def __init__(self, folder: Path) -> None:
-        index = folder / "model.safetensors.index.json"
-        single = folder / "model.safetensors"
-        self._headers: dict[str, tuple[Path, int, dict[str, Any]]] = {}
-        try:
-            if index.exists():
-                names = set(json.loads(index.read_text())["weight_map"].values())
-                files = [folder / name for name in sorted(names)]
-            else:
-                files = [single]
-            for file in files:
-                self._read_header(file)
-        except (OSError, ValueError, KeyError) as error:
-            raise ModelError(f"{folder} cannot be read: {error}") from None
         self.folder = folder
-
-    def _read_header(self, file: Path) -> None:
-        with file.open("rb") as stream:
-            size = int.from_bytes(stream.read(8), "little")
-            header = json.loads(stream.read(size))
-        for name, entry in header.items():
-            if name != "__metadata__":
-                self._headers[name] = (file, 8 + size, entry)
+        self.tensors = stored_tensors(folder, ModelError)
 
     def __contains__(self, name: str) -> bool:
-        return name in self._headers
+        return name in self.tensors
 
     @property
     def prefix(self) -> str:
         """What stands in front of the language model's names."""
-        nested = any(name.startswith("model.language_model.") for name in self._headers)
+        nested = any(name.startswith("model.language_model.") for name in self.tensors)
         return "model.language_model." if nested else "model."
 
-    def shape(self, name: str) -> tuple[int, ...]:
-        """Shape of a tensor."""
-        return tuple(self._header(name)[2]["shape"])
+    def expect(self, name: str, *shape: int) -> None:
+        """That a tensor is there, and has a shape."""
+        found = self._header(name).shape
+        if found != shape:
+            raise ModelError(
+                f"{self.folder}: {name} has shape {list(found)}, the config says {list(shape)}"
+            )
 
-    def _header(self, name: str) -> tuple[Path, int, dict[str, Any]]:
-        if name not in self._headers:
+    def _header(self, name: str) -> StoredTensor:
+        if name not in self.tensors:
             raise ModelError(f"{self.folder} has no tensor {name}")
-        return self._headers[name]
+        return self.tensors[name]
 
     def _stored(self, name: str) -> Array:
         """The tensor's elements as bit patterns, uint16 or uint32, mapped from disk."""
-        file, base, entry = self._header(name)
-        dtypes = {"BF16": np.uint16, "F32": np.uint32}
-        if entry["dtype"] not in dtypes:
-            raise ModelError(f"{file}: {name} is {entry['dtype']}; it must be BF16 or F32")
-        shape = tuple(entry["shape"])
-        begin, end = entry["data_offsets"]
-        if file.stat().st_size < base + end:
-            raise ModelError(f"{file} is truncated")
-        return np.memmap(file, dtypes[entry["dtype"]], "r", base + begin, shape)
+        tensor = self._header(name)
+        if tensor.dtype not in DTYPES:
+            raise ModelError(f"{tensor.path}: {name} is {tensor.dtype}; it must be BF16 or F32")
+        return np.memmap(tensor.path, DTYPES[tensor.dtype], "r", tensor.begin, tensor.shape)
+
+    def check_finite(self, name: str) -> None:
+        """That all elements of a tensor are finite."""
+        flat = self._stored(name).reshape(-1)
+        for first in range(0, len(flat), NUMBERS_AT_A_TIME):
+            self._check_finite(name, np.asarray(flat[first : first + NUMBERS_AT_A_TIME]))
+
+    def _check_finite(self, name: str, bits: Array) -> None:
+        size = bits.dtype.itemsize
+        if bits.size and int((bits & bits.dtype.type(MAGNITUDE[size])).max()) >= INFINITE[size]:
+            raise ModelError(
+                f"{self.folder}: {name} holds a number that is not finite, with which any token "
+                "could be written; build the model again, from an undamaged base"
+            )
 
     def dense(self, name: str, first_row: int = 0, last_row: int | None = None) -> Array:
         """Rows of a tensor, or all, float32."""
-        return _to_float(np.asarray(self._stored(name)[first_row:last_row]))
+        bits = np.asarray(self._stored(name)[first_row:last_row])
+        self._check_finite(name, bits)
+        return _to_float(bits)
 
     def columns(self, name: str, last_row: int) -> tuple[Array, Array]:
         """What the rows of a matrix before one hold, column by column.
@@ -83,7 +93,7 @@ class CheckpointReader:
             which columns hold one number in all rows; the largest magnitude in each, float32.
         """
         stored = self._stored(name)
-        sign = np.array(0x7FFF if stored.dtype == np.uint16 else 0x7FFFFFFF, stored.dtype)
+        sign = stored.dtype.type(MAGNITUDE[stored.dtype.itemsize])
         alike = np.ones(stored.shape[1], dtype=bool)
         largest = np.zeros(stored.shape[1], dtype=stored.dtype)
         for first in range(0, last_row, ROWS_AT_A_TIME):
@@ -91,6 +101,7 @@ class CheckpointReader:
             alike &= (rows == stored[0]).all(axis=0)
             # Without the sign, larger bit patterns are larger numbers.
             np.maximum(largest, (rows & sign).max(axis=0), out=largest)
+        self._check_finite(name, largest)
         return alike, _to_float(largest)
 
     def has_rows(self, name: str, rows: Array) -> bool:
@@ -111,6 +122,7 @@ class CheckpointReader:
         at = np.concatenate([at, rest])
         at = at[flat[at] & 0x7FFF != 0]
         rows, columns = np.divmod(at, bits.shape[1])
+        self._check_finite(name, flat[at])
         return Rows(rows, columns, _to_float(flat[at]))
 
 

@@ -4,7 +4,8 @@ Nothing is assumed about what the circuit or the merge wrote: that the rest cann
 computed from the weights, and a checkpoint for which it does not hold is refused.
 
 - *Logits of GPU tokens* read a few dimensions. The last layer that writes one of them is the last
-  that matters; the layers behind it (the base's) can only change the RMS that divides all logits.
+  that matters; the layers behind it (the base's), whose weights are finite, can only change the RMS
+  that divides all logits.
 - *Dimensions* that are 0 on every GPU token, since neither their embeddings nor a layer that
   matters writes them, take what reads them along.
 - *Text tokens* cannot win on a GPU token: all of them read one dimension that holds a number so far
@@ -14,11 +15,12 @@ computed from the weights, and a checkpoint for which it does not hold is refuse
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+from qgpu_isa.checked_json import load_object
+from qgpu_isa.qwen35_config import LINEAR, check_text_config
 
 from qgpu_run.engines.sparse.arrays import Array, Weights
 from qgpu_run.engines.sparse.checkpoint_reader import CheckpointReader
@@ -26,7 +28,6 @@ from qgpu_run.engines.sparse.pack_layers import HeadShape, Layer, Rows, pack_lay
 from qgpu_run.errors import ModelError
 from qgpu_run.load_model import ModelManifest
 
-LINEAR = "linear_attention"
 LAYER_MATRICES = (
     "linear_attn.in_proj_qkv",
     "linear_attn.in_proj_z",
@@ -39,6 +40,8 @@ LAYER_MATRICES = (
 """In the order of `arrays.QKV` to `arrays.DOWN`."""
 
 DECAY = "linear_attn.in_proj_a"
+
+HEAD = "lm_head.weight"
 
 WRITERS = ("linear_attn.out_proj", "self_attn.o_proj", "mlp.down_proj")
 """Matrices that write the residual stream."""
@@ -56,25 +59,32 @@ def read_weights(manifest: ModelManifest, progress: Progress | None = None) -> W
     Raises:
         ModelError: the checkpoint is damaged, or some part of it cannot be shown not to matter.
     """
-    try:
-        raw = json.loads((manifest.path / "config.json").read_text())
-        return _Reading(manifest, raw, progress or (lambda *_: None)).read()
-    except KeyError as error:
-        raise ModelError(f"{manifest.path}: config.json lacks {error}") from None
+    raw = load_object(manifest.path / "config.json", ModelError)
+    return _Reading(manifest, raw, progress or (lambda *_: None)).read()
 
 
 class _Reading:
     def __init__(self, manifest: ModelManifest, config: dict[str, Any], progress: Progress) -> None:
         self.file = CheckpointReader(manifest.path)
-        self.config, self.progress = config.get("text_config") or config, progress
+        self.config = check_text_config(config, str(manifest.path), ModelError)
+        self.progress = progress
         self.offset = manifest.token_offset
         self.path = manifest.path
         self.prefix = self.file.prefix
         self.embedding_name = f"{self.prefix}embed_tokens.weight"
-        tied = self.config.get("tie_word_embeddings") or config.get("tie_word_embeddings")
-        self.head_name = self.embedding_name if tied else "lm_head.weight"
+        tied = self.config["tie_word_embeddings"]
+        if tied and HEAD in self.file:
+            raise ModelError(f"{self.path} has a {HEAD}, but its config says that there is none")
+        self.head_name = self.embedding_name if tied else HEAD
         self.types: list[str] = self.config["layer_types"]
         self.hidden = int(self.config["hidden_size"])
+        self.rows, self.columns, self.keys, self.values = (
+            int(self.config[f"linear_{name}"])
+            for name in ("key_head_dim", "value_head_dim", "num_key_heads", "num_value_heads")
+        )
+        for name in (self.embedding_name, self.head_name):
+            self.file.expect(name, self.config["vocab_size"], self.hidden)
+        self.file.expect(f"{self.prefix}norm.weight", self.hidden)
 
     def read(self) -> Weights:
         gain = 1 + self.file.dense(f"{self.prefix}norm.weight")
@@ -82,21 +92,19 @@ class _Reading:
         head = self.file.entries(self.head_name, self.offset)
         head = head.take(gain[head.columns] != 0)
         alike, largest = self.file.columns(self.head_name, self.offset)
-        code, logits, shifting = self._logits(head, alike)
-        acting = self._acting_layers(np.concatenate([code, shifting]))
+        text = self.file.dense(self.head_name, 0, 1)[0]
+        code, logits, shifting = self._logits(head, alike, text)
+        read = np.concatenate([code, shifting])
+        acting = self._acting_layers(read)
         layers = [self._matrices(i) for i in range(acting)]
+        self._check_rest(acting)
         embedding = self.file.entries(self.embedding_name, self.offset)
         self.live = self._live_dimensions(embedding, layers)
-        rows, columns, keys, values = (
-            int(self.config[f"linear_{k}"])
-            for k in ("key_head_dim", "value_head_dim", "num_key_heads", "num_value_heads")
-        )
-        shape = HeadShape(keys, rows, columns, values // keys)
+        shape = HeadShape(self.keys, self.rows, self.columns, self.values // self.keys)
         kept = [self._layer(index, layers[index]) for index in range(acting)]
         packed, numbers = pack_layers(kept, shape)
         tokens = logits.shape[1]
-        shifts, text_limit = self._text_shifts(gain, code, shifting, head, largest)
-        read = np.concatenate([code, shifting])
+        shifts, text_limit = self._text_shifts(gain, code, shifting, head, text, largest)
         return Weights(
             **packed,
             gains=self._gains(acting),
@@ -109,19 +117,20 @@ class _Reading:
             shifts=shifts,
             text_limit=np.array([text_limit], dtype=np.float32),
             signs=_signs(logits),
-            sizes=np.array([self.hidden, rows, columns, numbers]),
+            sizes=np.array([self.hidden, self.rows, self.columns, numbers]),
             epsilon=np.array([self.config["rms_norm_eps"]], dtype=np.float32),
         )
 
     def _name(self, layer: int, kind: str) -> str:
         return f"{self.prefix}layers.{layer}.{kind}.weight"
 
-    def _logits(self, head: Rows, alike: Array) -> tuple[Array, Array, Array]:
+    def _logits(self, head: Rows, alike: Array, text: Array) -> tuple[Array, Array, Array]:
         """What logits of GPU tokens read.
 
         Args:
             head: their rows of the output head.
             alike: dimensions that all text tokens' logits read alike.
+            text: the first text token's row of the output head.
 
         Returns:
             the dimensions that tell GPU tokens apart; the output head on them, transposed, as bit
@@ -131,7 +140,6 @@ class _Reading:
         dense = np.zeros((self.hidden, tokens), dtype=np.uint16)
         dense[head.columns, head.rows] = head.values.view(np.uint32) >> 16
         differs = (dense != dense[:, :1]).any(axis=1)
-        text = self.file.dense(self.head_name, 0, 1)[0]
         read = (dense[:, 0] & 0x7FFF != 0) | (text != 0)
         if ((dense[:, 0] & 0x7FFF != 0) & ~differs & ~alike).any():
             raise ModelError(f"{self.path}: logits of GPU tokens read what text tokens' do too")
@@ -161,9 +169,32 @@ class _Reading:
         biases = [name for name in biases if name in self.file]
         if biases:
             raise ModelError(f"{self.path} has {biases[0]}; the sparse engine knows no biases")
-        found = {kind: self.file.entries(self._name(layer, kind)) for kind in LAYER_MATRICES}
+        value = self.values * self.columns
+        inner = int(self.config["intermediate_size"])
+        sizes = (
+            (2 * self.keys * self.rows + value, self.hidden),
+            (value, self.hidden),
+            (self.values, self.hidden),
+            (self.hidden, value),
+            (inner, self.hidden),
+            (inner, self.hidden),
+            (self.hidden, inner),
+        )
+        found = {}
+        for kind, shape in zip(LAYER_MATRICES, sizes, strict=True):
+            self.file.expect(self._name(layer, kind), *shape)
+            found[kind] = self.file.entries(self._name(layer, kind))
         self._check_no_decay(layer)
         return found
+
+    def _check_rest(self, acting: int) -> None:
+        """The layers behind those that matter write nothing that is not finite into the RMS."""
+        for index in range(acting, len(self.types)):
+            self.progress(index + 1, len(self.types))
+            prefix = f"{self.prefix}layers.{index}."
+            for name in self.file.tensors:
+                if name.startswith(prefix):
+                    self.file.check_finite(name)
 
     def _check_no_decay(self, layer: int) -> None:
         """The state keeps everything: exp(-exp(A_log) * softplus(dt_bias)) is 1 in fp32."""
@@ -205,7 +236,7 @@ class _Reading:
         )
 
     def _text_shifts(
-        self, gain: Array, code: Array, shifting: Array, head: Rows, largest: Array
+        self, gain: Array, code: Array, shifting: Array, head: Rows, text: Array, largest: Array
     ) -> tuple[Array, float]:
         """What shifts GPU and text tokens' logits alike, and the limit of text's shift.
 
@@ -215,7 +246,6 @@ class _Reading:
         gpu = np.zeros(self.hidden, dtype=np.float32)
         first = head.rows == 0
         gpu[head.columns[first]] = head.values[first]
-        text = self.file.dense(self.head_name, 0, 1)[0]
         others = np.abs(gain)
         others[code] = others[shifting] = 0.0
         most = float((largest * others).sum()) * self.hidden**0.5
