@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 from qgpu_isa import cache
 from qgpu_isa.errors import OutputError
-from qgpu_isa.new_folder import FolderKind, new_folder
+from qgpu_isa.new_folder import FolderKind, check_apart, new_folder
 
 KIND = FolderKind("thing", "thing.json")
 
@@ -173,3 +173,27 @@ def test_entries_of_other_sources_stay_while_they_are_used(
     cache.tidy(own, needed=1 << 60)
     assert not used.exists()
     assert all(folder.exists() for folder in (own, foreign, busy))
+
+
+def test_outputs_apart_from_inputs(tmp_path: Path) -> None:
+    given, other = tmp_path / "a" / "in", tmp_path / "elsewhere"
+    given.mkdir(parents=True)
+    other.mkdir()
+    (other / "file").touch()
+    (given / "file").symlink_to(other / "file")
+    (tmp_path / "link").symlink_to(given)
+    refused = {
+        given: "also an input",
+        given / "x" / "y": "inside the input",
+        tmp_path / "link": "also an input",
+        tmp_path / "link" / "x": "inside the input",
+        given / ".." / "in": "also an input",
+        tmp_path / "a": "is inside the output",
+        other: "is inside the output",
+    }
+    for output, message in refused.items():
+        with pytest.raises(OutputError, match=message):
+            check_apart(output, [given])
+    for output in (tmp_path / "b", tmp_path / "a" / "in2", other / "x"):
+        check_apart(output, [given])
+    check_apart(tmp_path / "b", [tmp_path / "nowhere"])

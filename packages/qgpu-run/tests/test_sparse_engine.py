@@ -254,7 +254,7 @@ def test_an_index_that_is_damaged_is_refused(
     (tmp_path / "config.json").symlink_to(nano_model / "config.json")
     index = tmp_path / "model.safetensors.index.json"
     index.write_text(json.dumps({"weight_map": weight_map}))
-    with pytest.raises(ModelError, match="weight_map|beside the index"):
+    with pytest.raises(ModelError, match=r"weight_map|beside the index"):
         read_weights(read_manifest(tmp_path))
 
 

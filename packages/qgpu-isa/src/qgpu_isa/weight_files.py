@@ -101,6 +101,9 @@ def stored_tensors(folder: Path, error: type[QgpuError]) -> dict[str, StoredTens
         paths = sorted(folder.glob(f"*{SUFFIX}"))
     if not paths:
         raise error(f"{folder} has no safetensors files")
+    for path in paths:
+        if not path.exists():
+            raise error(f"{path} is missing: download the model again")
     found: dict[str, StoredTensor] = {}
     for path in paths:
         for name, tensor in read_header(path, error).items():
