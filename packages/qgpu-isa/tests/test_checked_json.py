@@ -53,8 +53,9 @@ def test_a_value_is_read_or_refused_in_one_line(value: Any, kind: str) -> None:
     [
         ("integer", True), ("integer", 768.0), ("integer", "768"), ("integer", 0), ("integer", -1),
         ("integer", 2**41), ("number", math.nan), ("number", math.inf), ("number", 0),
-        ("number", True), ("number", 10**400), ("flag", "false"), ("flag", 0), ("flag", None), ("text", 3),
-        ("choice", "c"), ("array", {}), ("integers", [1, 2.0]), ("integers", [True]), ("inner", []),
+        ("number", True), ("number", 10**400), ("flag", "false"), ("flag", 0), ("flag", None),
+        ("text", 3), ("choice", "c"), ("array", {}), ("integers", [1, 2.0]), ("integers", [True]),
+        ("inner", []),
     ],
 )  # fmt: skip
 def test_what_python_would_take_for_another(kind: str, value: Any) -> None:
