@@ -196,6 +196,10 @@ def test_progress_counts_all_bytes(folder: Path) -> None:
         (json.dumps({"format": 1, "files": []}), "damaged"),
         (json.dumps({"format": 1, "files": {"a": {}}}), "damaged"),
         (json.dumps({"format": 1, "files": {"../a": {"size": 1, "sha256": ""}}}), "no file of"),
+        ('{"format": 1, "files": {"a\\u0000": {"size": 1, "sha256": ""}}}', "no file of"),
+        ('{"format": 1, "files": {"a\\ud83d": {"size": 1, "sha256": ""}}}', "no file of"),
+        ('{"format": 1, "files": {"a": {"size": Infinity, "sha256": ""}}}', "damaged"),
+        ("[" * 100_000, "damaged"),
     ],
 )
 def test_wrong_manifests(folder: Path, text: str | None, reason: str) -> None:

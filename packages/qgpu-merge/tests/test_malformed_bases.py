@@ -295,6 +295,11 @@ def test_tokenizers(
     refused(name, message)
 
 
+def test_a_file_with_the_name_of_the_record(base: Path, refused: Callable[..., None]) -> None:
+    (base / "tensors.json").write_text("{}")
+    refused("tensors.json", "rename it")
+
+
 def test_halves_of_characters_are_kept(tmp_path: Path, circuit_folder: Path, base: Path) -> None:
     (base / "config.json").write_text(
         (base / "config.json").read_text().replace("{", '{"note": "\\ud83d",', 1)

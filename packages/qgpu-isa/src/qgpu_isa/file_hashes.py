@@ -208,10 +208,10 @@ def read_files_manifest(folder: Path) -> dict[str, FileHash]:
         ) from None
     except OSError as error:
         raise FilesError(path, f"cannot be read: {error.strerror or error}") from None
-    except (ValueError, KeyError, TypeError, AttributeError):
+    except (ValueError, KeyError, TypeError, AttributeError, OverflowError, RecursionError):
         raise FilesError(path, "is damaged: it lists no files") from None
     for name in files:
         parts = PurePosixPath(name).parts
-        if not parts or parts[0] == "/" or ".." in parts:
+        if not parts or parts[0] == "/" or ".." in parts or not name.isprintable():
             raise FilesError(path, f"is damaged: {name!r} is no file of the folder")
     return files

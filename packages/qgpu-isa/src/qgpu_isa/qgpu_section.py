@@ -70,16 +70,17 @@ def read_section(config: Mapping[str, Any], where: str, error: type[QgpuError]) 
     if scale & (scale - 1):
         section.fail("residual_scale", "a power of two")
     layers = section.integer("circuit_layers")
+    machine = read_machine(section.inner("machine"))
     return QgpuSection(
-        machine=read_machine(section.inner("machine")),
+        machine=machine,
         token_offset=section.integer("token_offset"),
-        memory=read_memory_places(section.inner("memory"), layers),
+        memory=read_memory_places(section.inner("memory"), machine, layers),
         digest=section.text("digest"),
         circuit_layers=layers,
         base_hidden=section.integer("base_hidden"),
         marks={name: marks.integer(name, least=0) for name in MARKS},
         residual_scale=scale,
-        provenance=dict(section.inner("provenance").data) if "provenance" in section else {},
+        provenance=_read_provenance(section) if "provenance" in section else {},
     )
 
 
@@ -101,18 +102,36 @@ def read_machine(section: Fields) -> MachineConfig:
         raise section.error(f"{section.where}: {reason}") from None
 
 
-def read_memory_places(section: Fields, layers: int) -> dict[str, Any]:
-    """Where the words of memory lie.
+def read_memory_places(section: Fields, machine: MachineConfig, layers: int) -> dict[str, Any]:
+    """Where the words of a machine's memory lie, in its first layers.
 
     Raises:
         QgpuError: the section's error.
     """
     section.integer("columns")
-    section.integer("rows_per_head")
-    for bank in section.array("banks"):
+    rows, banks = section.integer("rows_per_head"), section.array("banks")
+    for bank in banks:
         if not isinstance(bank, list) or not all(_is_place(group, layers) for group in bank):
             section.fail("banks", f"lists of [layer, head], with layers below {layers}")
+    if len(banks) != machine.lanes:
+        raise section.error(f"{section.where}: {len(banks)} memory banks for {machine.lanes} lanes")
+    if any(len(groups) * rows * machine.lanes < machine.memory_words for groups in banks):
+        raise section.error(f"{section.where}: the memory banks hold too few words")
     return dict(section.data)
+
+
+def _read_provenance(section: Fields) -> dict[str, Any]:
+    """What a merge was made from; for people, so most of it may be missing."""
+    found = section.inner("provenance")
+    for name in ("versions", "inputs"):
+        if name in found:
+            values = found.inner(name)
+            for key in values.data:
+                values.text(key)
+    for name in ("notices", "dropped"):
+        if name in found and not all(isinstance(line, str) for line in found.array(name)):
+            found.fail(name, "a list of strings")
+    return dict(found.data)
 
 
 def _is_place(group: object, layers: int) -> bool:

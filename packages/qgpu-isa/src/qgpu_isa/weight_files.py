@@ -160,6 +160,8 @@ def _entries(path: Path, header: Any, start: int, size: int) -> dict[str, Stored
 
 
 def _entry(path: Path, name: str, entry: Any, start: int) -> StoredTensor:
+    if not name.isprintable():
+        raise ValueError(f"{name!r} is no name of a tensor")
     try:
         dtype, shape = entry["dtype"], tuple(entry["shape"])
         first, last = entry["data_offsets"]

@@ -69,8 +69,13 @@ class Circuit:
         self.sizes["rms_norm_eps"] = shape.number("rms_norm_eps", 0.0, 1.0)
         residual = manifest.inner("residual")
         base, width = self.base_hidden, self.hidden_size
+        if base >= width:
+            shape.fail("base_hidden", f"below hidden_size, which is {width}")
         self.residual = {name: residual.integer(name, base, width - 1) for name in RESIDUAL_FIELDS}
-        self.memory = read_memory_places(manifest.inner("memory"), self.num_layers)
+        residual.integer("code", base, width - vocabulary(self.machine).code_bits)
+        if len(set(self.residual.values())) < len(self.residual):
+            raise CircuitError(f"{residual.where}: two of {', '.join(RESIDUAL_FIELDS)} are one")
+        self.memory = read_memory_places(manifest.inner("memory"), self.machine, self.num_layers)
         self.digest = manifest.text("digest")
         self._tensors = manifest.inner("tensors")
         self._last: tuple[str, torch.Tensor, torch.Tensor] | None = None

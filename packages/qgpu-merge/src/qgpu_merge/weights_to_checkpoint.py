@@ -15,6 +15,8 @@ from qgpu_isa.new_folder import check_apart, new_folder
 
 from qgpu_merge.base_files import hub_source
 from qgpu_merge.base_record import OWN_FILES, side_files, write_base_record
+from qgpu_merge.base_record import TENSORS as RECORD
+from qgpu_merge.errors import MergeError
 from qgpu_merge.head_choice import HeadChoice
 from qgpu_merge.merge_plan import MergePlan, plan_merge
 from qgpu_merge.merged_tokenizer import merged_tokenizer
@@ -50,6 +52,8 @@ def plan_from_folders(
         MergeError: the circuit cannot be read, or they do not fit.
     """
     circuit = Circuit(circuit_folder)
+    if (base.folder / RECORD).exists():
+        raise MergeError(f"{base.folder} has a {RECORD}, whose name the merge needs: rename it")
     source = hub_source(base.folder)
     name, commit = source or (base.folder.resolve().name, None)
     provenance: dict[str, Any] = {

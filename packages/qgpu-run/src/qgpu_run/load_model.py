@@ -84,7 +84,6 @@ def read_manifest(path: Path) -> ModelManifest:
         section.circuit_layers,
         section.marks["text_gate"],
     )
-    _check_memory(manifest)
     wanted = manifest.token_offset + vocabulary(machine).size
     nested = config.get("text_config", config)
     found = nested.get("vocab_size") if isinstance(nested, dict) else None
@@ -118,18 +117,6 @@ def verified_manifest(path: Path) -> ModelManifest:
         except FilesError as error:
             raise ModelError(str(error)) from None
     return manifest
-
-
-def _check_memory(manifest: ModelManifest) -> None:
-    config, memory = manifest.config, manifest.memory
-    banks, rows = memory["banks"], int(memory["rows_per_head"])
-    problem = None
-    if len(banks) != config.lanes:
-        problem = f"{len(banks)} memory banks for {config.lanes} lanes"
-    elif any(len(groups) * rows * config.lanes < config.memory_words for groups in banks):
-        problem = "the memory banks hold too few words"
-    if problem is not None:
-        raise ModelError(f"{manifest.path}: the qgpu section of config.json is wrong: {problem}")
 
 
 def let_threads_sleep() -> None:
