@@ -68,6 +68,10 @@ def test_a_manifest_is_read(tmp_path: Path) -> None:
         (config(memory={"columns": 32, "rows_per_head": 32}), "no banks"),
         (config(memory={"columns": 32, "rows_per_head": 32, "banks": 5}), "banks is 5"),
         (config(memory={"columns": 32, "rows_per_head": 32, "banks": [[[9, 0]]]}), "below 3"),
+        (
+            config(memory={"columns": 32, "rows_per_head": 64, "banks": [[[0, 0]], [[0, 0]]]}),
+            "in one head",
+        ),
         (config(residual_scale=3), "power of two"),
         (config(circuit_layers=True), "circuit_layers is true"),
         ("[" * 100_000, "nested too deeply"),

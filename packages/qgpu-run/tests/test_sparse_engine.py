@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import shutil
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -16,6 +17,7 @@ from qgpu_isa.machine_config import NANO
 from qgpu_isa.random_programs import random_launch
 from qgpu_isa.vocabulary import vocabulary
 from qgpu_run.check import check_launch
+from qgpu_run.engines.sparse.cached_weights import cached_weights
 from qgpu_run.engines.sparse.checkpoint_reader import CheckpointReader
 from qgpu_run.engines.sparse.engine import SparseEngine, load_sparse_engine
 from qgpu_run.engines.sparse.kernel import _largest_two, best_two
@@ -256,6 +258,37 @@ def test_an_index_that_is_damaged_is_refused(
     index.write_text(json.dumps({"weight_map": weight_map}))
     with pytest.raises(ModelError, match=r"weight_map|beside the index"):
         read_weights(read_manifest(tmp_path))
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"columns": 64}, "64 columns of a head"),
+        ({"rows_per_head": 64}, "64 rows"),
+        ({"banks": [[[0, 99]], [[0, 98]]]}, "head 99 of layer 0, which is unused"),
+    ],
+)
+def test_memory_that_is_not_where_it_is_said_to_be(
+    nano_model: Path, sparse: SparseEngine, changes: dict[str, object], message: str
+) -> None:
+    manifest = read_manifest(nano_model)
+    with pytest.raises(ModelError, match=message):
+        SparseEngine(replace(manifest, memory=manifest.memory | changes), sparse._weights)
+
+
+def test_an_index_that_comes_later_is_seen(
+    nano_model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What the cache holds is of these files and no others."""
+    monkeypatch.setenv("QGPU_CACHE", str(tmp_path / "cache"))
+    model = tmp_path / "model"
+    model.mkdir()
+    for name in ("config.json", "model.safetensors"):
+        (model / name).symlink_to(nano_model / name)
+    cached_weights(read_manifest(model))
+    (model / "model.safetensors.index.json").write_text("{}")
+    with pytest.raises(ModelError, match="has both"):
+        cached_weights(read_manifest(model))
 
 
 def test_a_truncated_checkpoint_is_refused(nano_model: Path, tmp_path: Path) -> None:

@@ -117,6 +117,9 @@ def read_memory_places(section: Fields, machine: MachineConfig, layers: int) -> 
         raise section.error(f"{section.where}: {len(banks)} memory banks for {machine.lanes} lanes")
     if any(len(groups) * rows * machine.lanes < machine.memory_words for groups in banks):
         raise section.error(f"{section.where}: the memory banks hold too few words")
+    places = [tuple(group) for groups in banks for group in groups]
+    if len(set(places)) < len(places):
+        raise section.error(f"{section.where}: two groups of memory are in one head")
     return dict(section.data)
 
 

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import numpy as np
 from qgpu_isa.cache import cache_root, source_key
+from qgpu_isa.weight_files import SUFFIX
 
 from qgpu_run.engines.sparse.arrays import Weights
 from qgpu_run.engines.sparse.read_weights import read_weights
@@ -28,10 +29,10 @@ def cached_weights(manifest: ModelManifest) -> Weights:
 
 
 def _identity(folder: Path) -> str:
-    """A hash over the config, the files' sizes and times, and the code that reads them."""
+    """A hash over config and index, the files' sizes and times, and the code that reads them."""
     digest = hashlib.sha256((folder / "config.json").read_bytes())
-    digest.update(source_key(("qgpu_run",)).encode())
-    for file in sorted(folder.glob("*.safetensors")):
+    digest.update(source_key(("qgpu_isa", "qgpu_run")).encode())
+    for file in sorted(folder.glob(f"*{SUFFIX}*")):
         state = file.stat()
         digest.update(f"{file.resolve()} {state.st_size} {state.st_mtime_ns}\0".encode())
     return digest.hexdigest()[:24]

@@ -58,7 +58,10 @@ class SparseEngine:
         self._weights = weights
         self._progress = progress
         self._width = int(np.diff(weights.rows).max())
-        self._words = memory_index(self.config, manifest.memory, weights)
+        try:
+            self._words = memory_index(self.config, manifest.memory, weights)
+        except ModelError as error:
+            raise ModelError(f"{manifest.path}: {error}") from None
         self._places = np.empty(0, dtype=np.int64)
         self._known: dict[bytes, Prediction] = {}
         self._threads = os.cpu_count() or 1

@@ -21,6 +21,7 @@ from qgpu_run.engines.sparse.arrays import (
     Array,
     Weights,
 )
+from qgpu_run.errors import ModelError
 
 NOWHERE = -1
 
@@ -30,8 +31,16 @@ def memory_index(config: MachineConfig, memory: Mapping[str, Any], weights: Weig
 
     Args:
         memory: the `memory` of the checkpoint's manifest.
+
+    Raises:
+        ModelError: the weights have no such places.
     """
     columns, rows = int(memory["columns"]), int(memory["rows_per_head"])
+    if rows > weights.sizes[1] or columns > min(WORD_BITS, weights.sizes[2]):
+        raise ModelError(
+            f"memory is said to take {rows} rows and {columns} columns of a head, which has "
+            f"{weights.sizes[1]} and {weights.sizes[2]}, {WORD_BITS} of them for the bits of a word"
+        )
     index = np.full((config.memory_words, WORD_BITS), NOWHERE, dtype=np.int64)
     for bank, groups in enumerate(memory["banks"]):
         for group, (layer, head) in enumerate(groups):
@@ -46,8 +55,11 @@ def memory_index(config: MachineConfig, memory: Mapping[str, Any], weights: Weig
 
 def _head_places(w: Weights, layer: int, head: int) -> Array:
     """The place of each number of a head's state, by row and column as the checkpoint counts."""
-    low, high = w.head_start[layer], w.head_start[layer + 1]
-    facts = w.heads[low + np.searchsorted(w.heads[low:high, HEAD], head)]
+    low, high = w.head_start[layer : layer + 2] if layer < w.layers else (0, 0)
+    at = np.flatnonzero(w.heads[low:high, HEAD] == head)
+    if len(at) == 0:
+        raise ModelError(f"memory is said to be in head {head} of layer {layer}, which is unused")
+    facts = w.heads[low + at[0]]
     first = w.rows[MATRICES * layer + QKV]
     keys = slice(first + facts[KEY], first + facts[KEY_END])
     values = slice(first + facts[VALUE], first + facts[VALUE_END])
