@@ -98,6 +98,7 @@ def set_tensors(base: Path, change: Callable[[Tensors], None]) -> None:
         ("dtype", "int8", 'dtype is "int8"'),
         ("model_type", ["qwen3_5"], "not a Qwen3.5 checkpoint"),
         ("model_type", "qwen3_5", "has no text_config"),
+        ("text_config", {"a": 1}, "'qwen3_5_text' has none"),
     ],
 )
 def test_configs(

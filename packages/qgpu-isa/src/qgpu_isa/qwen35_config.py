@@ -97,6 +97,10 @@ def check_text_config(raw: Mapping[str, Any], where: str, error: type[QgpuError]
         Fields(text, f"{outer.where}: text_config", error).flag("tie_word_embeddings", False)
         if text.setdefault("tie_word_embeddings", tied) != tied and "tie_word_embeddings" in raw:
             outer.fail("tie_word_embeddings", "what text_config says")
+    elif "text_config" in raw:
+        raise error(
+            f"{outer.where}: there is a text_config; a model of type '{TEXT_MODEL_TYPE}' has none"
+        )
     fields = Fields(DEFAULTS | text, outer.where, error)
     _check_absent(fields)
     for name in SIZES:
