@@ -1,0 +1,1 @@
+"""Talking with a model that computes on its own GPU."""
