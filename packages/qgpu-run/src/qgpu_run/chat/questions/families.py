@@ -17,14 +17,48 @@ from qgpu_run.chat.questions.numbers import (
     vector_value,
 )
 
-NAMES = (
-    "Anna Ben Carla David Emma Felix Grace Henry Ines Jack "
-    "Kim Leo Mia Noah Olga Paul Rosa Sam Tom Vera"
-).split(" ")
-THINGS = (
-    "apples books coins marbles cards stamps eggs pens tickets "
-    "stones shells cookies bottles balls pearls chairs lamps nuts"
-).split(" ")
+NAMES = [
+    "Anna",
+    "Ben",
+    "Carla",
+    "David",
+    "Emma",
+    "Felix",
+    "Grace",
+    "Henry",
+    "Ines",
+    "Jack",
+    "Kim",
+    "Leo",
+    "Mia",
+    "Noah",
+    "Olga",
+    "Paul",
+    "Rosa",
+    "Sam",
+    "Tom",
+    "Vera",
+]
+THINGS = [
+    "apples",
+    "books",
+    "coins",
+    "marbles",
+    "cards",
+    "stamps",
+    "eggs",
+    "pens",
+    "tickets",
+    "stones",
+    "shells",
+    "cookies",
+    "bottles",
+    "balls",
+    "pearls",
+    "chairs",
+    "lamps",
+    "nuts",
+]
 
 
 @dataclass(frozen=True)

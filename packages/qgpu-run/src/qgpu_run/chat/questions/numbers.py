@@ -8,7 +8,21 @@ Vector = list[int]
 Matrix = list[list[int]]
 
 LIMIT = 2**31
-_WORDS = "zero one two three four five six seven eight nine ten eleven twelve".split(" ")
+_WORDS = [
+    "zero",
+    "one",
+    "two",
+    "three",
+    "four",
+    "five",
+    "six",
+    "seven",
+    "eight",
+    "nine",
+    "ten",
+    "eleven",
+    "twelve",
+]
 
 
 def held_out(number: int) -> bool:
