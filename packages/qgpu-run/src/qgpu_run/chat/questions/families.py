@@ -17,48 +17,19 @@ from qgpu_run.chat.questions.numbers import (
     vector_value,
 )
 
+# fmt: off
 NAMES = [
-    "Anna",
-    "Ben",
-    "Carla",
-    "David",
-    "Emma",
-    "Felix",
-    "Grace",
-    "Henry",
-    "Ines",
-    "Jack",
-    "Kim",
-    "Leo",
-    "Mia",
-    "Noah",
-    "Olga",
-    "Paul",
-    "Rosa",
-    "Sam",
-    "Tom",
-    "Vera",
+    "Anna", "Ben", "Carla", "David", "Emma", "Felix", "Grace", "Henry", "Ines",
+    "Jack", "Kim", "Leo", "Mia", "Noah", "Olga", "Paul", "Rosa", "Sam",
+    "Tom", "Vera",
 ]
+# fmt: on
+# fmt: off
 THINGS = [
-    "apples",
-    "books",
-    "coins",
-    "marbles",
-    "cards",
-    "stamps",
-    "eggs",
-    "pens",
-    "tickets",
-    "stones",
-    "shells",
-    "cookies",
-    "bottles",
-    "balls",
-    "pearls",
-    "chairs",
-    "lamps",
-    "nuts",
+    "apples", "books", "coins", "marbles", "cards", "stamps", "eggs", "pens", "tickets",
+    "stones", "shells", "cookies", "bottles", "balls", "pearls", "chairs", "lamps", "nuts",
 ]
+# fmt: on
 
 
 @dataclass(frozen=True)

@@ -8,21 +8,12 @@ Vector = list[int]
 Matrix = list[list[int]]
 
 LIMIT = 2**31
+# fmt: off
 _WORDS = [
-    "zero",
-    "one",
-    "two",
-    "three",
-    "four",
-    "five",
-    "six",
-    "seven",
-    "eight",
-    "nine",
-    "ten",
-    "eleven",
-    "twelve",
+    "zero", "one", "two", "three", "four", "five", "six", "seven", "eight",
+    "nine", "ten", "eleven", "twelve",
 ]
+# fmt: on
 
 
 def held_out(number: int) -> bool:
