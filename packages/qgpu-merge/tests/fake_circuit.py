@@ -34,17 +34,19 @@ FIXED = BASE_HIDDEN + 6 + vocabulary(NANO).code_bits
 MUTE_GAIN, MUTE_WEIGHT, HEAD_GAIN = 2.0**32, -(2.0**40), 2.0**120
 
 
-def tensor_shapes() -> dict[str, tuple[int, ...]]:
-    value = HEADS * HEAD_DIM
+def tensor_shapes(values_per_key: int = 1) -> dict[str, tuple[int, ...]]:
+    value_heads = HEADS * values_per_key
+    value = value_heads * HEAD_DIM
+    qkv = 2 * HEADS * HEAD_DIM + value
     layer = {
         "input_layernorm.weight": (HIDDEN,),
-        "linear_attn.in_proj_qkv.weight": (3 * value, HIDDEN),
+        "linear_attn.in_proj_qkv.weight": (qkv, HIDDEN),
         "linear_attn.in_proj_z.weight": (value, HIDDEN),
-        "linear_attn.in_proj_b.weight": (HEADS, HIDDEN),
-        "linear_attn.in_proj_a.weight": (HEADS, HIDDEN),
-        "linear_attn.conv1d.weight": (3 * value, 4),
-        "linear_attn.dt_bias": (HEADS,),
-        "linear_attn.A_log": (HEADS,),
+        "linear_attn.in_proj_b.weight": (value_heads, HIDDEN),
+        "linear_attn.in_proj_a.weight": (value_heads, HIDDEN),
+        "linear_attn.conv1d.weight": (qkv, 4),
+        "linear_attn.dt_bias": (value_heads,),
+        "linear_attn.A_log": (value_heads,),
         "linear_attn.norm.weight": (HEAD_DIM,),
         "linear_attn.out_proj.weight": (HIDDEN, value),
         "post_attention_layernorm.weight": (HIDDEN,),
@@ -102,13 +104,13 @@ def set_marks(name: str, dense: torch.Tensor) -> None:
         dense[-1, RESIDUAL["one"]] = 128.0 if "gate" in name else 1 / 128
 
 
-def write_fake_circuit(folder: Path, *, seed: int = 0) -> Path:
+def write_fake_circuit(folder: Path, *, seed: int = 0, values_per_key: int = 1) -> Path:
     """Random sparse weights on all dimensions but the fixed ones."""
     torch.manual_seed(seed)
     folder.mkdir(parents=True)
     stored: dict[str, torch.Tensor] = {}
     manifest: dict[str, Any] = {}
-    for name, shape in tensor_shapes().items():
+    for name, shape in tensor_shapes(values_per_key).items():
         dense, fill = random_tensor(name, shape)
         listed = dense != fill
         stored[f"{name}.index"] = listed.nonzero().T.contiguous().to(torch.int32)
@@ -122,7 +124,7 @@ def write_fake_circuit(folder: Path, *, seed: int = 0) -> Path:
             "hidden_size": HIDDEN,
             "intermediate_size": INTERMEDIATE,
             "linear_num_key_heads": HEADS,
-            "linear_num_value_heads": HEADS,
+            "linear_num_value_heads": HEADS * values_per_key,
             "linear_key_head_dim": HEAD_DIM,
             "linear_value_head_dim": HEAD_DIM,
             "num_layers": LAYERS,

@@ -45,7 +45,8 @@ def shape_of(name: str, base: Path | None) -> tuple[str, ModelShape]:
             return fitting, shape
     raise CircuitError(
         f"no machine fits a base {sizes['hidden_size']} wide with {sizes['intermediate_size']} "
-        "neurons; name one with --profile, and the base is padded"
+        f"neurons and {sizes['linear_num_key_heads']} key heads; name one with --profile, and the "
+        "base is padded"
     )
 
 

@@ -37,7 +37,8 @@ class ModelShape:
         hidden_size: width of the residual stream.
         base_hidden: width of the base model, whose dimensions are in front.
         intermediate_size: SwiGLU neurons a layer.
-        heads: key heads of a layer's DeltaNet; the circuit uses as many.
+        heads: key heads of a layer's DeltaNet; the circuit uses as many. Padding adds heads, but
+            never changes their size.
         rows: key dimension of a head (rows of its state).
         columns: value dimension of a head (columns of its state).
         values_per_key: value heads that share a key head; the circuit uses the first of them.
@@ -67,7 +68,8 @@ class ModelShape:
     def padded(self, base: Mapping[str, Any]) -> bool:
         """Whether a base of these sizes grows by more than the fixed dimensions."""
         wider = self.hidden_size > int(base["hidden_size"]) + EXTRA_DIMENSIONS
-        return wider or self.intermediate_size > int(base["intermediate_size"])
+        more = self.intermediate_size > int(base["intermediate_size"])
+        return wider or more or self.heads > int(base["linear_num_key_heads"])
 
     def manifest(self) -> dict[str, Any]:
         """The shape in a circuit's manifest, by the names of `Qwen3_5TextConfig`."""
@@ -157,11 +159,14 @@ def shape_for_base(config: MachineConfig, base: Mapping[str, Any]) -> ModelShape
             f"the base's rms_norm_eps is {base['rms_norm_eps']}; "
             f"the circuit is exact with {need.rms_norm_eps}"
         )
-    hidden = sizes["hidden_size"]
+    hidden, keys = sizes["hidden_size"], sizes["linear_num_key_heads"]
+    heads = max(keys, need.heads)
     sizes |= {
         "base_hidden": hidden,
         "hidden_size": max(hidden + EXTRA_DIMENSIONS, need.hidden_size),
         "intermediate_size": max(sizes["intermediate_size"], need.intermediate_size),
+        "linear_num_key_heads": heads,
+        "linear_num_value_heads": heads * (sizes["linear_num_value_heads"] // keys),
     }
     return ModelShape.from_manifest(sizes | {"rms_norm_eps": need.rms_norm_eps})
 

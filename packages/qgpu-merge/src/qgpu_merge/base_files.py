@@ -18,6 +18,7 @@ KEPT_PATTERNS = (
     "chat_template.jinja",
     "chat_template.json",
     "generation_config.json",
+    "qgpu_chat.json",
     "preprocessor_config.json",
     "video_preprocessor_config.json",
     "processor_config.json",

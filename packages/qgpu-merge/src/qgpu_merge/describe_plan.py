@@ -48,6 +48,8 @@ def plan_facts(plan: MergePlan, circuit: Circuit) -> dict[str, Any]:
         "layers": text["num_hidden_layers"],
         "circuit_layers": circuit.num_layers,
         "hidden_size": text["hidden_size"],
+        "linear_key_heads": text["linear_num_key_heads"],
+        "linear_value_heads": text["linear_num_value_heads"],
         "vocab_size": text["vocab_size"],
         "groups": {name: found for name, found in counts.items() if found["bytes"]},
         "tensors": len(plan.tasks),
@@ -88,7 +90,8 @@ def describe_plan(facts: dict[str, Any]) -> str:
         f"{machine['rom_blocks']} blocks, "
         f"{machine['global_words']}+{machine['shared_words']} words",
         f"{facts['layers']} layers, {facts['circuit_layers']} of them the circuit's; "
-        f"{facts['hidden_size']} wide; {facts['vocab_size']} tokens",
+        f"{facts['hidden_size']} wide; {facts['linear_key_heads']} key and "
+        f"{facts['linear_value_heads']} value heads; {facts['vocab_size']} tokens",
         "",
         plain_table(("tensors", "count", "MiB"), rows),
         *(f"notice: {notice}" for notice in facts["notices"]),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 import torch
@@ -26,6 +26,7 @@ from qgpu_merge.qwen35_layout import (
     language_prefix,
     norm_before,
     row_ranges,
+    segment_places,
 )
 from qgpu_merge.raw_tensors import RawTask
 from qgpu_merge.read_checkpoint import CONFIG, Checkpoint
@@ -98,7 +99,11 @@ class _Extraction:
         """What the record says against what the merged checkpoint has."""
         own, axes = self.shape.axes, self.merged.shape.axes
         fits = own["hidden"] == hidden and own["vocab"] == vocab
-        fits = fits and own["intermediate"] <= axes["intermediate"]
+        grown = "intermediate", "key_heads"
+        fits = fits and all(own[name] <= axes[name] for name in grown)
+        same = "key_head_dim", "value_head_dim"
+        fits = fits and all(own[name] == axes[name] for name in same)
+        fits = fits and self.shape.values_per_key == self.merged.shape.values_per_key
         fits = fits and self.shape.layer_types == self.merged.shape.layer_types[self.offset :]
         if not fits:
             raise CheckpointError(
@@ -169,8 +174,12 @@ class _Extraction:
         if norm is not None and not tied:
             shifts = -self.widening.exponents(self._norm(norm))
 
+        own = self.shape.segments(axes[0])
+        # GPU tokens come behind the text's.
+        grown = own if axes[0] == "vocab" else self.merged.shape.segments(axes[0])
+
         def make() -> Iterator[torch.Tensor]:
-            for first, last in row_ranges(size[0]):
+            for first, last in _places_of_rows(own, grown):
                 rows = self.merged.rows(source, first, last)
                 rows = rows[tuple(slice(0, n) for n in (last - first, *size[1:]))]
                 if shifts is not None:
@@ -191,3 +200,10 @@ class _Extraction:
             yield (tensor / scale).to(dtype)
 
         return make
+
+
+def _places_of_rows(own: Sequence[int], grown: Sequence[int]) -> Iterator[tuple[int, int]]:
+    """Where the base's rows lie in a padded tensor, in order, some rows at a time."""
+    for _, place, size in segment_places(own, grown):
+        for first, last in row_ranges(size):
+            yield place + first, place + last

@@ -27,6 +27,8 @@ def inspect_checkpoint(folder: Path) -> dict[str, Any]:
         "full_attention_layers": types.count("full_attention"),
         "hidden_size": axes["hidden"],
         "intermediate_size": axes["intermediate"],
+        "linear_key_heads": axes["key_heads"],
+        "linear_value_heads": axes["value_heads"],
         "vocab_size": axes["vocab"],
         "tied": checkpoint.tied,
         "vision": bool(checkpoint.vision),
@@ -43,6 +45,8 @@ def describe(facts: dict[str, Any]) -> str:
         f"  layers        {facts['layers']} ({facts['full_attention_layers']} full attention)",
         f"  hidden        {facts['hidden_size']}",
         f"  intermediate  {facts['intermediate_size']}",
+        f"  linear heads  {facts['linear_key_heads']} of keys, "
+        f"{facts['linear_value_heads']} of values",
         f"  vocabulary    {facts['vocab_size']}",
         f"  size          {facts['bytes'] / 2**20:.1f} MiB",
     ]

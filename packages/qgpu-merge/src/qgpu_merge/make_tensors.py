@@ -10,6 +10,7 @@ from qgpu_merge.finite_weights import finite, finite_rows, finite_tensor
 from qgpu_merge.qwen35_layout import (
     EMBEDDING,
     FINAL_NORM,
+    GROWN_AXES,
     HEAD,
     VISION_OUT,
     Axes,
@@ -89,8 +90,7 @@ class TensorMaker:
             tensor = finite(self.base.stored_tensor(stored).to(dtype), where)
             if stored.startswith(VISION_OUT):
                 tensor = finite(tensor * self.widening.scale, where)
-                axes = ("hidden", "inner")[: tensor.dim()]
-                tensor = pad(tensor, axes, "hidden", self.circuit.hidden_size)
+                tensor = pad(tensor, 0, tensor.shape[:1], size[:1])
                 if tensor.dim() == 1:
                     self._mark(tensor, EMBEDDING)
             yield tensor
@@ -98,7 +98,11 @@ class TensorMaker:
         return size, dtype, make
 
     def _circuit_tensor(self, name: str, axes: Axes) -> torch.Tensor:
-        return pad(self.circuit.tensor(name), axes, "intermediate", self.shape.axes["intermediate"])
+        tensor = self.circuit.tensor(name)
+        if "intermediate" not in axes:
+            return tensor
+        own = (int(self.circuit.sizes["intermediate_size"]),)
+        return pad(tensor, axes.index("intermediate"), own, self.shape.segments("intermediate"))
 
     def _base_tensor(self, name: str, axes: Axes) -> torch.Tensor:
         tensor = finite_tensor(self.base, name)
@@ -107,8 +111,15 @@ class TensorMaker:
         tensor = self._behind_norm(name, axes, tensor)
         if axes[0] == "hidden":
             tensor = finite(tensor * self.widening.scale, f"{self.base.folder}: {name}, scaled,")
-        tensor = pad(tensor, axes, "hidden", self.circuit.hidden_size)
-        return pad(tensor, axes, "intermediate", self.shape.axes["intermediate"])
+        return self._padded(tensor, axes)
+
+    def _padded(self, tensor: torch.Tensor, axes: Axes) -> torch.Tensor:
+        """A tensor of the base with zeros where the merged model has more."""
+        for axis, name in enumerate(axes):
+            if name in GROWN_AXES:
+                segments = self.base.shape.segments(name), self.shape.segments(name)
+                tensor = pad(tensor, axis, *segments)
+        return tensor
 
     def _behind_norm(self, name: str, axes: Axes, matrix: torch.Tensor) -> torch.Tensor:
         """The matrix with the powers of two that it takes over from the norm before it."""
@@ -141,7 +152,7 @@ class TensorMaker:
                 rows = self._behind_norm(name, axes, rows)
             else:
                 rows = rows * self.widening.scale
-            rows = pad(rows, axes, "hidden", self.circuit.hidden_size)
+            rows = self._padded(rows, axes)
             self._mark(rows, name)
             yield rows
         for first, last in row_ranges(self.circuit.vocabulary_size):

@@ -182,8 +182,6 @@ def _check_fit(circuit: Circuit, base: Checkpoint) -> None:
         **{
             name: circuit.sizes[name]
             for name in (
-                "linear_num_key_heads",
-                "linear_num_value_heads",
                 "linear_key_head_dim",
                 "linear_value_head_dim",
                 "rms_norm_eps",
@@ -195,6 +193,7 @@ def _check_fit(circuit: Circuit, base: Checkpoint) -> None:
         for name, value in wanted.items()
         if base.config.get(name) != value
     ]
+    problems += _head_problems(circuit, base)
     if problems:
         listed = "\n  ".join(problems)
         raise MergeError(f"{base.folder} does not fit {circuit.folder}:\n  {listed}")
@@ -210,24 +209,45 @@ def _check_fit(circuit: Circuit, base: Checkpoint) -> None:
             )
 
 
+def _head_problems(circuit: Circuit, base: Checkpoint) -> Iterator[str]:
+    """A base may have fewer DeltaNet heads than the circuit, as many to a key head."""
+    names = "linear_num_key_heads", "linear_num_value_heads"
+    keys, values = (int(circuit.sizes[name]) for name in names)
+    own_keys, own_values = (base.shape.axes[name] for name in ("key_heads", "value_heads"))
+    if own_keys > keys:
+        yield f"{names[0]} is {own_keys} in the base, the circuit needs {keys}"
+    if own_values * keys != values * own_keys:
+        yield (
+            f"{names[1]} is {own_values} in the base, "
+            f"the circuit needs {values} for {keys} key heads"
+        )
+
+
+def _grown_sizes(circuit: Circuit, base: Checkpoint) -> dict[str, int]:
+    """Sizes of the merged model's layers, by their names in a config."""
+    names = "hidden_size", "linear_num_key_heads", "linear_num_value_heads"
+    inner = max(base.shape.axes["intermediate"], int(circuit.sizes["intermediate_size"]))
+    return {name: int(circuit.sizes[name]) for name in names} | {"intermediate_size": inner}
+
+
 def _padding_notices(circuit: Circuit, base: Checkpoint) -> Iterator[str]:
     """What a base that is smaller than the circuit pays for it."""
-    hidden, inner = base.shape.axes["hidden"], base.shape.axes["intermediate"]
+    grown = Qwen35Shape.from_config(base.config | _grown_sizes(circuit, base))
+    names = "hidden", "intermediate", "key_heads"
+    hidden, inner, heads = (base.shape.axes[name] for name in names)
     width, neurons = circuit.hidden_size, int(circuit.sizes["intermediate_size"])
-    if width <= hidden + MOST_EXTRA and neurons <= inner:
+    keys = grown.axes["key_heads"]
+    if width <= hidden + MOST_EXTRA and neurons <= inner and keys <= heads:
         return
-    grown = Qwen35Shape(
-        dict(base.shape.axes) | {"hidden": width, "intermediate": max(neurons, inner)},
-        base.shape.layer_types,
-    )
     before, after = (
         sum(torch.Size(shape.size(axes)).numel() for _, axes in shape.tensors())
         for shape in (base.shape, grown)
     )
     yield (
-        f"machine '{circuit.machine.name}' needs layers {width} wide with {neurons} neurons, "
-        f"{base.folder} is {hidden} wide with {inner}: padded with zeros, its own weights grow "
-        f"from {before / 1e6:.0f} to {after / 1e6:.0f} million (and text as much slower)"
+        f"machine '{circuit.machine.name}' needs layers {width} wide with {neurons} neurons and "
+        f"{keys} key heads, {base.folder} is {hidden} wide with {inner} and {heads}: padded with "
+        f"zeros, its own weights grow from {before / 1e6:.0f} to {after / 1e6:.0f} million "
+        "(and text as much slower)"
     )
 
 
@@ -251,10 +271,7 @@ def _merged_config(
                 section[name] = "float32"
     text |= {
         "vocab_size": base_vocab + vocabulary(circuit.machine).size,
-        "hidden_size": circuit.hidden_size,
-        "intermediate_size": max(
-            base.shape.axes["intermediate"], int(circuit.sizes["intermediate_size"])
-        ),
+        **_grown_sizes(circuit, base),
         "num_hidden_layers": circuit.num_layers + len(base.shape.layer_types),
         "layer_types": [LINEAR] * circuit.num_layers + list(base.shape.layer_types),
     }

@@ -1,12 +1,12 @@
 """Every tensor of a Qwen3.5 text checkpoint: its name and its axes, written down once.
 
 Axes have names instead of sizes, so that widening a checkpoint is one rule for all tensors:
-whatever has a `hidden` or `intermediate` axis is padded along it.
+whatever has one of the axes in `GROWN_AXES` is padded along it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterator, Mapping
+from collections.abc import Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -95,6 +95,8 @@ class Qwen35Shape:
             "kernel": config["linear_conv_kernel_dim"],
             "qkv": 2 * key_dim + value_dim,
             "value": value_dim,
+            "key_heads": config["linear_num_key_heads"],
+            "key_head_dim": config["linear_key_head_dim"],
             "value_heads": config["linear_num_value_heads"],
             "value_head_dim": config["linear_value_head_dim"],
             "query": query,
@@ -108,6 +110,18 @@ class Qwen35Shape:
         """The sizes of named axes."""
         return tuple(self.axes[axis] for axis in axes)
 
+    @property
+    def values_per_key(self) -> int:
+        """Value heads that share a key head."""
+        return self.axes["value_heads"] // self.axes["key_heads"]
+
+    def segments(self, axis: str) -> tuple[int, ...]:
+        """Sizes of the parts of an axis that lie one behind the other, each padded by itself."""
+        if axis != "qkv":
+            return (self.axes[axis],)
+        keys = self.axes["key_heads"] * self.axes["key_head_dim"]
+        return keys, keys, self.axes["value"]
+
     def layer_tensors(self, layer: int) -> dict[str, Axes]:
         """Names (without `layers.N.`) and axes of one layer's tensors."""
         return LAYER_TENSORS | MIXER_TENSORS[self.layer_types[layer]]
@@ -120,6 +134,18 @@ class Qwen35Shape:
                 yield f"layers.{layer}.{name}", axes
         yield FINAL_NORM, MODEL_TENSORS[FINAL_NORM]
         yield HEAD, MODEL_TENSORS[HEAD]
+
+
+GROWN_AXES = ("hidden", "intermediate", "qkv", "value", "value_heads")
+"""Axes along which a base may be padded; of these only `qkv` has several segments."""
+
+
+def segment_places(own: Sequence[int], grown: Sequence[int]) -> Iterator[tuple[int, int, int]]:
+    """Per segment of an axis: where it begins, where it begins in the padded axis, its size."""
+    begin = place = 0
+    for size, room in zip(own, grown, strict=True):
+        yield begin, place, size
+        begin, place = begin + size, place + room
 
 
 def is_residual_norm(name: str) -> bool:

@@ -15,12 +15,13 @@ whose square is the rest.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import torch
 
 from qgpu_merge.errors import MergeError
-from qgpu_merge.qwen35_layout import Axes
+from qgpu_merge.qwen35_layout import segment_places
 
 LEAST_MARK = 2.0**-12
 """A text token's mark where nothing else decides it: its square vanishes beside epsilon."""
@@ -112,14 +113,13 @@ class Widening:
         return out
 
 
-def pad(tensor: torch.Tensor, axes: Axes, axis: str, size: int) -> torch.Tensor:
-    """The tensor with zeros behind its elements along a named axis, if it has that axis."""
-    if axis not in axes:
+def pad(tensor: torch.Tensor, axis: int, own: Sequence[int], grown: Sequence[int]) -> torch.Tensor:
+    """The tensor with zeros behind each segment of an axis (`Qwen35Shape.segments`)."""
+    if tuple(own) == tuple(grown):
         return tensor
-    shape = list(tensor.shape)
-    shape[axes.index(axis)] = size
-    if tuple(shape) == tuple(tensor.shape):
-        return tensor
-    out = torch.zeros(shape, dtype=tensor.dtype)
-    out[tuple(slice(0, n) for n in tensor.shape)] = tensor
+    size = list(tensor.shape)
+    size[axis] = sum(grown)
+    out = torch.zeros(size, dtype=tensor.dtype)
+    for begin, place, length in segment_places(own, grown):
+        out.narrow(axis, place, length).copy_(tensor.narrow(axis, begin, length))
     return out

@@ -69,8 +69,13 @@ def _check_fit(pair: Pair) -> None:
         "number of layers": (len(original.layer_types), len(merged.layer_types) - layers),
         "order of layer types": (original.layer_types, merged.layer_types[layers:]),
     }
-    for axis in ("query", "key_value", "head_dim", "value", "qkv", "value_heads", "kernel"):
+    facts["number of value heads to a key head"] = (original.values_per_key, merged.values_per_key)
+    for axis in ("query", "key_value", "head_dim", "key_head_dim", "value_head_dim", "kernel"):
         facts[f"{axis} size"] = (original.axes[axis], merged.axes[axis])
+    for axis in ("intermediate", "key_heads"):
+        # Padding makes them more.
+        if original.axes[axis] > merged.axes[axis]:
+            facts[f"{axis} size"] = (original.axes[axis], merged.axes[axis])
     for what, (have, wanted) in facts.items():
         if have != wanted:
             raise CheckError(
