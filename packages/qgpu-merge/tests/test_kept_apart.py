@@ -127,6 +127,10 @@ def rewritten(merged: Path, name: str, edit: Callable[[dict[str, Any]], object])
     FolderHashes(merged).write_manifest()
 
 
+def heads(count: int) -> dict[str, int]:
+    return dict.fromkeys(("linear_num_key_heads", "linear_num_value_heads"), count)
+
+
 @pytest.mark.parametrize(
     ("name", "edit", "message"),
     [
@@ -143,6 +147,8 @@ def rewritten(merged: Path, name: str, edit: Callable[[dict[str, Any]], object])
         ("qgpu-base/config.json", lambda d: d.update(hidden_size=768.0), "hidden_size is 768.0"),
         ("qgpu-base/config.json", lambda d: d.update(hidden_size=32), "is not of the model"),
         ("qgpu-base/config.json", lambda d: d.update(head_dim=64), "does not fit the base's"),
+        ("qgpu-base/config.json", lambda d: d.update(heads(1)), "does not fit the base's"),
+        ("qgpu-base/config.json", lambda d: d.update(heads(4)), "is not of the model"),
         ("qgpu-base/tensors.json", lambda d: d.clear(), "kept.safetensors and tensors.json"),
         ("qgpu-base/tensors.json", lambda d: d.update(a=5), "a is 5"),
         ("qgpu-base/tensors.json", lambda d: d.update(a=["F17", [1]]), "a dtype and a shape"),
