@@ -1,0 +1,56 @@
+// Prime or not: Miller and Rabin's test to the bases 2, 7 and 61, which decides below 2^32.
+__device__ static unsigned reduced_product(unsigned x, unsigned y, unsigned n, unsigned inverse)
+{
+    // Montgomery: x * y / 2^32 modulo n, which is odd and below 2^31.
+    unsigned low = x * y;
+    unsigned part = low * inverse;
+    unsigned r = __umulhi(x, y) - __umulhi(part, n);
+    return (int)r < 0 ? r + n : r;
+}
+
+extern "C" __global__ void prime_test(const int* x, int* y, int n)
+{
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i >= n)
+        return;
+    int v = x[i];
+    unsigned odd = v | 1;
+    bool prime = v > 2 && (v & 1);
+    unsigned m = prime ? odd : 9;
+    unsigned inverse = m * 3 ^ 2;
+    inverse *= 2 - m * inverse;
+    inverse *= 2 - m * inverse;
+    inverse *= 2 - m * inverse;
+    unsigned one = (0u - m) % m;
+    unsigned minus_one = m - one;
+    int twos = __clz(__brev(m - 1)) & 31;
+    #pragma unroll 1
+    for (int base = 2; base <= 61 && prime; base = base == 2 ? 7 : base == 7 ? 61 : 62) {
+        unsigned b = 0;
+        #pragma unroll 1
+        for (int bit = 32; bit != 0; bit >>= 1) {
+            b += b;
+            b = b >= m ? b - m : b;
+            if (base & bit) {
+                b += one;
+                b = b >= m ? b - m : b;
+            }
+        }
+        unsigned power = one;
+        #pragma unroll 1
+        for (unsigned bit = 0x80000000u >> (__clz(m) & 31); bit >> twos != 0; bit >>= 1) {
+            power = reduced_product(power, power, m, inverse);
+            if (m & bit)
+                power = reduced_product(power, b, m, inverse);
+        }
+        // A base that m divides tells nothing.
+        bool passes = power == one || b == 0;
+        #pragma unroll 1
+        for (int k = 0; k < twos && !passes; ++k) {
+            passes = power == minus_one;
+            power = reduced_product(power, power, m, inverse);
+        }
+        prime = passes;
+    }
+    y[i] = prime || v == 2;
+}
