@@ -9,15 +9,18 @@ extern "C" __global__ void checked_product(
     unsigned sign = 0;
     unsigned overflow = 0;
     bool zero = false;
+    const char* row = (const char*)(x + i * next_row);
+    unsigned k = 0;
     #pragma unroll 1
-    for (int k = 0; k < count; ++k) {
-        int v = x[i * next_row + k * step];
+    do {
+        int v = *(const int*)(row + k);
         unsigned size = v < 0 ? 0u - v : v;
         sign ^= v;
         zero |= v == 0;
         overflow |= __umulhi(r, size);
         r *= size;
-    }
+        k += 4 * step;
+    } while (k < 4 * step * count);
     sign >>= 31;
     r = zero ? 0 : r;
     y[i] = sign ? 0u - r : r;

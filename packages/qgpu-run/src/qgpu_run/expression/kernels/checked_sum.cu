@@ -3,37 +3,42 @@ extern "C" __global__ void checked_sum(
     const int* x, int* y, int* rest, int* error, int operation, int count, int step, int next_row,
     int parts, int n)
 {
-    __shared__ int shared_low[16];
-    __shared__ int shared_high[16];
+    __shared__ unsigned shared_total[8];
+    __shared__ int shared_high[8];
     int i = parts > 1 ? 0 : blockIdx.x * blockDim.x + threadIdx.x;
     if (i >= n)
         return;
-    // Of both halves of the numbers: neither sum can overflow.
-    int low = 0;
+    // The sum modulo 2^32, and that of the upper halves, which cannot overflow.
+    unsigned total = 0;
     int high = 0;
+    // Offsets are in bytes, so that the loop has one number to count.
+    const char* row = (const char*)(x + i * next_row);
+    unsigned k = parts > 1 ? 4 * step * threadIdx.x : 0;
     #pragma unroll 1
-    for (int k = parts > 1 ? threadIdx.x : 0; k < count; k += parts) {
-        int v = operation == 3 ? 1 : x[i * next_row + k * step];
+    do {
+        int v = operation == 3 ? 1 : *(const int*)(row + k);
         if (operation == 2)
             v = v != 0;
-        low += v & 0xffff;
+        total += v;
         high += v >> 16;
-    }
+        k += 4 * step * parts;
+    } while (k < 4 * step * count);
     if (parts > 1) {
-        shared_low[threadIdx.x] = low;
+        shared_total[threadIdx.x] = total;
         shared_high[threadIdx.x] = high;
         __syncthreads();
         if (threadIdx.x != 0)
             return;
         #pragma unroll 1
         for (int k = 1; k < parts; ++k) {
-            low += shared_low[k];
+            total += shared_total[k];
             high += shared_high[k];
         }
     }
-    high += low >> 16;
-    int r = high << 16 | (low & 0xffff);
-    if (high << 16 >> 16 != high)
+    // What the lower halves add up to is below 2^32.
+    int r = total;
+    high += total - (high << 16) >> 16;
+    if (high != r >> 16)
         *error = 1;
     if (operation == 1) {
         int q = r / count;

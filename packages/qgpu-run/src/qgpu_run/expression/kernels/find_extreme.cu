@@ -6,12 +6,13 @@ extern "C" __global__ void find_extreme(
     if (i >= n)
         return;
     int r = x[i * next_row];
-    int place = 0;
+    unsigned place = 0;
     if (operation >= 4)
         r = r != 0;
+    const char* row = (const char*)(x + i * next_row);
     #pragma unroll 1
-    for (int k = 1; k < count; ++k) {
-        int v = x[i * next_row + k * step];
+    for (unsigned k = 4 * step; k < 4 * step * count; k += 4 * step) {
+        int v = *(const int*)(row + k);
         if (operation == 0)
             r = min(r, v);
         else if (operation == 1)
@@ -25,5 +26,5 @@ extern "C" __global__ void find_extreme(
             place = k;
         }
     }
-    y[i] = operation == 2 || operation == 3 ? place : r;
+    y[i] = operation == 2 || operation == 3 ? place / (4 * step) : r;
 }

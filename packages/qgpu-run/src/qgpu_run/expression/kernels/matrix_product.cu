@@ -6,16 +6,19 @@ extern "C" __global__ void matrix_product(
     int i = blockIdx.x * blockDim.x + threadIdx.x;
     if (i >= n)
         return;
-    int row = i / cols * next_a;
-    int col = i % cols * next_b;
+    const char* row = (const char*)(a + i / cols * next_a);
+    const char* col = (const char*)(b + i % cols * next_b);
     long long sum = 0;
     int overflow = 0;
+    unsigned k = 0;
     #pragma unroll 1
-    for (int k = 0; k < inner; ++k) {
-        sum += (long long)a[row + k * step_a] * b[col + k * step_b];
+    do {
+        int y = *(const int*)(col + k * step_b);
+        sum += (long long)*(const int*)(row + k * step_a) * y;
         // Beyond 2^61 the next sum might not fit 64 bits.
         overflow |= ((int)(sum >> 32) >> 29) + 1 & ~1;
-    }
+        k += 4;
+    } while (k < 4 * inner);
     c[i] = (int)sum;
     if (overflow != 0 || (int)(sum >> 32) != (int)sum >> 31)
         *error = 1;

@@ -11,17 +11,21 @@ extern "C" __global__ void number_sequence(
         *error = 3;
     if (v > last)
         *error = 1;
-    int steps = min(v, last);
+    int m = min(v, last);
     unsigned r = operation == 0 ? 1 : 0;
-    unsigned next = 1;
-    #pragma unroll 1
-    for (int k = 1; k <= steps; ++k) {
-        if (operation == 0) {
-            r *= k;
-        } else {
-            unsigned sum = r + next;
-            r = next;
-            next = sum;
+    if (operation == 0) {
+        #pragma unroll 1
+        for (; m > 1; --m)
+            r *= m;
+    } else {
+        // F(2k) = F(k) (2 F(k+1) - F(k)) and F(2k+1) = F(k)^2 + F(k+1)^2, from the highest bit on.
+        unsigned next = 1;
+        #pragma unroll 1
+        for (int bit = 32; bit != 0; bit >>= 1) {
+            unsigned even = r * (2 * next - r);
+            unsigned odd = r * r + next * next;
+            r = m & bit ? odd : even;
+            next = m & bit ? even + odd : odd;
         }
     }
     y[i] = r;

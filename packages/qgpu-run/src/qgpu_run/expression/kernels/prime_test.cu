@@ -1,4 +1,4 @@
-// Prime or not: Miller and Rabin's test to the bases 2, 7 and 61, which decides below 2^32.
+// Prime or not: Miller and Rabin's test to bases that decide: 2; 2, 3; or 2, 7, 61, by size.
 __device__ static unsigned reduced_product(unsigned x, unsigned y, unsigned n, unsigned inverse)
 {
     // Montgomery: x * y / 2^32 modulo n, which is odd and below 2^31.
@@ -25,10 +25,10 @@ extern "C" __global__ void prime_test(const int* x, int* y, int n)
     unsigned minus_one = m - one;
     int twos = __clz(__brev(m - 1)) & 31;
     #pragma unroll 1
-    for (int base = 2; base <= 61 && prime; base = base == 2 ? 7 : base == 7 ? 61 : 62) {
+    for (int base = 2; base != 0 && prime;) {
         unsigned b = 0;
         #pragma unroll 1
-        for (int bit = 32; bit != 0; bit >>= 1) {
+        for (int bit = base == 61 ? 32 : 4; bit != 0; bit >>= 1) {
             b += b;
             b = b >= m ? b - m : b;
             if (base & bit) {
@@ -51,6 +51,10 @@ extern "C" __global__ void prime_test(const int* x, int* y, int n)
             power = reduced_product(power, power, m, inverse);
         }
         prime = passes;
+        if (base == 2)
+            base = v < 2047 ? 0 : v < 1373653 ? 3 : 7;
+        else
+            base = base == 7 ? 61 : 0;
     }
     y[i] = prime || v == 2;
 }
