@@ -9,8 +9,9 @@ docs/expressions.md is about the language.
 """
 
 from qgpu_run.expression.errors import CalculationError, ExpressionError
-from qgpu_run.expression.evaluate import Calculator, Result
+from qgpu_run.expression.evaluate import Calculator
 from qgpu_run.expression.record import LaunchEvent, LaunchFinished, LaunchRecord, LaunchStarted
+from qgpu_run.expression.result import Result
 
 __all__ = [
     "CalculationError",

@@ -9,17 +9,18 @@ extern "C" __global__ void matrix_product(
     const char* row = (const char*)(a + i / cols * next_a);
     const char* col = (const char*)(b + i % cols * next_b);
     long long sum = 0;
-    int overflow = 0;
+    int top = 0;
     unsigned k = 0;
     #pragma unroll 1
     do {
         int y = *(const int*)(col + k * step_b);
-        sum += (long long)*(const int*)(row + k * step_a) * y;
-        // Beyond 2^61 the next sum might not fit 64 bits.
-        overflow |= ((int)(sum >> 32) >> 29) + 1 & ~1;
+        long long product = (long long)*(const int*)(row + k * step_a) * y;
+        sum += product;
+        top += (int)(product >> 32) >> 16;
         k += 4;
     } while (k < 4 * inner);
     c[i] = (int)sum;
-    if (overflow != 0 || (int)(sum >> 32) != (int)sum >> 31)
+    // 64 bits may have overflowed as well: where the sum is small, what is above 2^48 is, too.
+    if (top > 0 || top < -inner || (int)(sum >> 32) != (int)sum >> 31)
         *error = 1;
 }

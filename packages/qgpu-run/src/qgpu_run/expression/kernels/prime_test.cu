@@ -37,18 +37,16 @@ extern "C" __global__ void prime_test(const int* x, int* y, int n)
             }
         }
         unsigned power = one;
+        // A base that m divides tells nothing.
+        bool passes = b == 0;
+        // The last odd power must be 1, or it or one of its squares -1.
         #pragma unroll 1
-        for (unsigned bit = 0x80000000u >> (__clz(m) & 31); bit >> twos != 0; bit >>= 1) {
+        for (unsigned bit = 0x80000000u >> (__clz(m) & 31); bit != 1 && !passes; bit >>= 1) {
             power = reduced_product(power, power, m, inverse);
             if (m & bit)
                 power = reduced_product(power, b, m, inverse);
-        }
-        // A base that m divides tells nothing.
-        bool passes = power == one || b == 0;
-        #pragma unroll 1
-        for (int k = 0; k < twos && !passes; ++k) {
-            passes = power == minus_one;
-            power = reduced_product(power, power, m, inverse);
+            unsigned left = bit >> twos;
+            passes = left <= 1 && power == minus_one || left == 1 && power == one;
         }
         prime = passes;
         if (base == 2)
