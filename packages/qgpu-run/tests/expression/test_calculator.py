@@ -20,7 +20,6 @@ from qgpu_run.expression.graph import Gathered, Literal
 from qgpu_run.expression.places import find_places
 from qgpu_run.expression.plan import plan
 
-
 DOCS = Path(__file__).resolve().parents[4] / "docs" / "expressions.md"
 
 
