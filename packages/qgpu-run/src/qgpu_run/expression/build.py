@@ -56,7 +56,6 @@ class Application:
         one_cta: bool = False,
         has_rest: bool = False,
         has_error: bool = True,
-        divides_by: int | None = None,
     ) -> Node:
         """A launch that gives a value of a type; threads default to one an element."""
         made = Call(
@@ -70,7 +69,6 @@ class Application:
             one_cta=one_cta,
             has_rest=has_rest,
             has_error=has_error,
-            divides_by=divides_by,
         )
         self.add(made)
         return made
@@ -216,7 +214,6 @@ def row_sums(
         threads=parts if parts > 1 else type_.size,
         one_cta=parts > 1,
         has_rest=True,
-        divides_by=count if choice == 1 else None,
     )
 
 

@@ -202,10 +202,9 @@ class _Evaluation:
 
 
 def _remainder(call: Call, rest: Sequence[int]) -> str:
-    of = "" if call.divides_by is None else f", divisor {call.divides_by}"
     if call.type.is_scalar:
-        return f"remainder {rest[0]}{of}"
-    return f"remainders {format_value(to_value(rest, call.type))}{of}"
+        return f"remainder {rest[0]}"
+    return f"remainders {format_value(to_value(rest, call.type))}"
 
 
 def explain(code: int, call: Call, text: str) -> str:

@@ -59,7 +59,6 @@ class Call(Node):
         one_cta: whether they must be in one.
         has_rest: whether it writes remainders.
         has_error: whether it writes an error word.
-        divides_by: what a mean divides by.
     """
 
     operation: str = ""
@@ -70,7 +69,6 @@ class Call(Node):
     one_cta: bool = False
     has_rest: bool = False
     has_error: bool = True
-    divides_by: int | None = None
 
 
 def operands(node: Node) -> tuple[Node, ...]:

@@ -146,7 +146,7 @@ OPERATIONS: tuple[Operation, ...] = (
     _reduction("prod", "product", "prod([2, 3, 4])", "24", reducing("checked_product"),
                "product"),
     _reduction("mean", "whole part of the mean; tells a remainder", "mean([1, 2, 5])",
-               "2 (remainder 2, divisor 3)", summing(1), "average"),
+               "2 (remainder 2)", summing(1), "average"),
     Operation("min", "min(x), min(x, y)", "smallest; of two element by element",
               "min([3, 1, 2])", "1", extreme(0), 1, MANY, ("axis",),
               aliases=("minimum", "amin")),
