@@ -7,10 +7,11 @@ extern "C" __global__ void common_divisor(
         return;
     int first = a[i * step_a];
     int second = b[i * step_b];
-    unsigned x = first < 0 ? 0u - first : first;
-    unsigned y = second < 0 ? 0u - second : second;
-    unsigned product = x;
-    unsigned other = y;
+    unsigned product = first < 0 ? 0u - first : first;
+    unsigned other = second < 0 ? 0u - second : second;
+    // If one of them is zero, it is y.
+    unsigned x = product != 0 ? product : other;
+    unsigned y = product != 0 ? other : 0;
     unsigned twos = __clz(__brev(x | y)) & 31;
     x >>= __clz(__brev(x)) & 31;
     #pragma unroll 1
