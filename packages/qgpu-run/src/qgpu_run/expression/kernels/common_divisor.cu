@@ -7,12 +7,12 @@ extern "C" __global__ void common_divisor(
         return;
     int first = a[i * step_a];
     int second = b[i * step_b];
-    unsigned product = first < 0 ? 0u - first : first;
-    unsigned other = second < 0 ? 0u - second : second;
-    // If one of them is zero, it is y.
-    unsigned x = product != 0 ? product : other;
-    unsigned y = product != 0 ? other : 0;
-    unsigned twos = __clz(__brev(x | y)) & 31;
+    unsigned x = first < 0 ? 0u - first : first;
+    unsigned y = second < 0 ? 0u - second : second;
+    unsigned product = x;
+    unsigned other = y;
+    // Without x the loop is left out, and y keeps its factors of two.
+    unsigned twos = x != 0 ? __clz(__brev(x | y)) : 0;
     x >>= __clz(__brev(x)) & 31;
     #pragma unroll 1
     while (x != 0 && y != 0) {
