@@ -135,7 +135,7 @@ def test_random(data: st.DataObject, calculator: Calculator, reference: ModuleTy
 
 
 @pytest.mark.slow
-@settings(QUICK, max_examples=1000)
+@settings(QUICK, max_examples=300)
 @given(data=st.data())
 def test_many_random(data: st.DataObject, calculator: Calculator, reference: ModuleType) -> None:
     check(calculator, reference, data.draw(terms(data.draw(shape_of_any()), 4)))

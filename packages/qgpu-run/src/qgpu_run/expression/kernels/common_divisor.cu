@@ -11,7 +11,8 @@ extern "C" __global__ void common_divisor(
     unsigned y = second < 0 ? 0u - second : second;
     unsigned product = x;
     unsigned other = y;
-    unsigned twos = __clz(__brev(x | y)) & 31;
+    // Without x the loop is left out, and y keeps its factors of two.
+    unsigned twos = x != 0 ? __clz(__brev(x | y)) : 0;
     x >>= __clz(__brev(x)) & 31;
     #pragma unroll 1
     while (x != 0 && y != 0) {
