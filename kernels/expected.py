@@ -1048,3 +1048,137 @@ def struct_param(p: int, x: Array) -> Outputs:
 @kernel
 def swap_halves(x: Array) -> Outputs:
     return {"x": x.view(np.uint16).reshape(-1, 2)[:, ::-1].copy().view(np.uint32)}
+
+
+# expression: results wrap as the kernels' do, and `error` says that one did not fit
+
+
+def fits(value: int) -> bool:
+    """Whether a number fits a signed word."""
+    return -(2**31) <= value < 2**31
+
+
+def reported(values: list[int], error: int = 1) -> Outputs:
+    """Results of a kernel with an error word."""
+    return {"c": values, "error": [0 if all(map(fits, values)) else error]}
+
+
+def binary(a: Array, b: Array, n: int) -> list[tuple[int, int]]:
+    """Pairs of operands; one that is a scalar goes with all of the other."""
+    return [(int(x), int(y)) for x, y in np.broadcast(np.resize(a, n), np.resize(b, n))]
+
+
+@kernel
+def checked_arithmetic(a: Array, b: Array, operation: int, n: int) -> Outputs:
+    functions = [lambda x, y: x + y, lambda x, y: x - y, lambda x, y: x * y]
+    return reported([functions[operation](x, y) for x, y in binary(a, b, n)])
+
+
+@kernel
+def checked_division(a: Array, b: Array, n: int) -> Outputs:
+    values = [x // (y or 1) for x, y in binary(a, b, n)]
+    return {"c": values, "rest": [0], "error": [0 if all(b) else 2]}
+
+
+@kernel
+def checked_power(a: Array, b: Array, n: int) -> Outputs:
+    # A large exponent goes with a base of -1 or 1.
+    return reported([x ** (y if abs(x) > 1 else y % 2 + 2 * (y > 0)) for x, y in binary(a, b, n)])
+
+
+@kernel
+def compare_numbers(a: Array, b: Array, n: int) -> Outputs:
+    return {"c": [x <= y for x, y in binary(a, b, n)]}
+
+
+@kernel
+def combine_numbers(a: Array, b: Array, n: int) -> Outputs:
+    return {"c": np.minimum(a, b)}
+
+
+@kernel
+def checked_shift(a: Array, b: Array, n: int) -> Outputs:
+    return reported([x * 2**y for x, y in binary(a, b, n)])
+
+
+@kernel
+def common_divisor(a: Array, b: Array, n: int) -> Outputs:
+    return reported([math.lcm(x, y) for x, y in binary(a, b, n)])
+
+
+@kernel
+def change_number(x: Array) -> Outputs:
+    found = reported([abs(int(v)) for v in x])
+    return {"y": found["c"], "error": found["error"]}
+
+
+@kernel
+def integer_root(x: Array) -> Outputs:
+    return {"y": [math.isqrt(int(v)) for v in x], "error": [0]}
+
+
+@kernel
+def number_sequence(x: Array) -> Outputs:
+    numbers = [0, 1]
+    while len(numbers) <= 46:
+        numbers.append(numbers[-1] + numbers[-2])
+    return {"y": [numbers[min(v, 46)] for v in x], "error": [any(v > 46 for v in x)]}
+
+
+@kernel
+def prime_test(x: Array) -> Outputs:
+    def is_prime(v: int) -> bool:
+        return v > 1 and all(v % d for d in range(2, math.isqrt(v) + 1))
+
+    return {"y": [is_prime(int(v)) for v in x]}
+
+
+@kernel
+def choose_number(a: Array, b: Array, c: Array) -> Outputs:
+    return {"d": np.clip(a, b[0], c[0])}
+
+
+@kernel
+def checked_sum(x: Array, count: int) -> Outputs:
+    total = sum(map(int, x))
+    quotient = abs(total) // count * (1 if total > 0 else -1)
+    return {"y": [quotient], "rest": [total - quotient * count], "error": [not fits(total)]}
+
+
+@kernel
+def checked_product(x: Array, count: int) -> Outputs:
+    found = reported([math.prod(map(int, column)) for column in x.reshape(count, -1).T])
+    return {"y": found["c"], "error": found["error"]}
+
+
+@kernel
+def find_extreme(x: Array, count: int) -> Outputs:
+    return {"y": np.argmax(x.reshape(-1, count), axis=1)}
+
+
+@kernel
+def matrix_product(a: Array, b: Array, inner: int, cols: int) -> Outputs:
+    found = wide(a.reshape(-1, inner)) @ wide(b.reshape(inner, cols))
+    return reported(found.ravel().tolist())
+
+
+@kernel
+def running_total(x: Array) -> Outputs:
+    # The first sum that does not fit has wrapped, and the next ones start from there.
+    totals = np.cumsum(wide(x)).tolist()
+    return {"y": totals, "error": [not all(map(fits, totals))]}
+
+
+@kernel
+def rank_order(x: Array) -> Outputs:
+    return {"y": np.sort(x)[::-1]}
+
+
+@kernel
+def rearrange(x: Array, cols: int) -> Outputs:
+    return {"y": x.reshape(cols, -1).T}
+
+
+@kernel
+def count_up(first: Array, step: Array, n: int) -> Outputs:
+    return {"y": [int(first[0]) + i * int(step[0]) for i in range(n)]}

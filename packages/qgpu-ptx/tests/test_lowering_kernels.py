@@ -15,7 +15,7 @@ from qgpu_ptx.lower import lower_launch
 from qgpu_ptx.memory_layout import read_outputs
 
 ROOT = Path(__file__).parents[3] / "kernels"
-KERNELS = sorted(ROOT.rglob("*.ptx"))
+KERNELS = sorted(ROOT.glob("*/*.ptx"))
 INPUTS = Path(__file__).parent / "inputs"
 
 

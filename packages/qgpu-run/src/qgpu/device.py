@@ -15,7 +15,9 @@ from qgpu_ptx.diagnostics import LaunchError
 from qgpu_ptx.launch_shape import LaunchShape
 from qgpu_ptx.lower import LoweredKernel, lower
 from qgpu_ptx.memory_layout import WORD_BYTES
-from qgpu_run.launch import MAX_TOKENS
+from qgpu_run.engines.checked_engine import CheckedEngine
+from qgpu_run.errors import RequestError
+from qgpu_run.launch import MAX_TOKENS, OnToken
 from qgpu_run.launch_request import LaunchRequest
 from qgpu_run.open_engine import EngineChoice
 from qgpu_run.progress import Progress
@@ -39,11 +41,14 @@ class LaunchStats:
         tokens: tokens that the model wrote.
         setup_tokens: tokens that the host wrote.
         min_margin: smallest distance of a chosen token's logit from the second, in bf16 steps.
+        exact: on a device that checks, whether all tokens and all of memory are those of the
+            reference interpreter.
     """
 
     tokens: int
     setup_tokens: int
     min_margin: float
+    exact: bool | None = None
 
 
 class Device:
@@ -59,6 +64,8 @@ class Device:
         assume_independent: with several SMs, does not look first whether CTAs depend on each other.
         max_tokens: most tokens that a launch may write.
         torch_device: of the transformers engine.
+        check: compares every launch with the reference interpreter, as `launch --check` does, but
+            goes on after a difference; `LaunchStats.exact` says what came of it.
 
     Raises:
         ModelError, RequestError: there is no such model, or it cannot be built.
@@ -74,12 +81,18 @@ class Device:
         assume_independent: bool = False,
         max_tokens: int = MAX_TOKENS,
         torch_device: str = "cpu",
+        check: bool = False,
     ) -> None:
+        if check and sms > 1:
+            raise RequestError("a device that checks runs CTAs one after the other: sms=1")
         folder = None if model is None else Path(model)
         choice = EngineChoice(engine, profile, folder, torch_device)
         self.config = choice.machine()
         self.sms, self.assume_independent, self.max_tokens = sms, assume_independent, max_tokens
-        self._session = Session(choice.open(self.config, Progress()))
+        opened = choice.open(self.config, Progress())
+        self.engine_name = opened.name
+        self._checked = CheckedEngine(opened) if check else None
+        self._session = Session(self._checked or opened)
         self.pool = MemoryPool(self.config)
         self._memory = [0] * self.config.global_words
         self._lowered: dict[tuple[Any, ...], LoweredKernel] = {}
@@ -116,10 +129,12 @@ class Device:
         args: Sequence[Any],
         *,
         shared_mem: int = 0,
+        on_token: OnToken | None = None,
     ) -> LaunchStats:
         """Launches a kernel; see `RawKernel.__call__`.
 
-        After an error device arrays hold what they held before the launch.
+        `on_token` is called with the CTA and each token that the model writes. After an error
+        device arrays hold what they held before the launch.
         """
         shape = LaunchShape(launch_sizes(grid, "grid"), launch_sizes(block, "block"), shared_mem)
         if shape.ctas > MAX_CTAS:
@@ -147,12 +162,17 @@ class Device:
                 sms=self.sms,
                 assume_independent=self.assume_independent,
                 max_tokens=self.max_tokens,
+                on_token=on_token,
             )
+            exact = None if self._checked is None else self._checked.compare()
+            if exact is False:
+                # The interpreter cannot follow from here; both begin anew.
+                self._session.reset()
             self._memory = words[: self.config.global_words]
             for argument, p in zip(bound, placed, strict=True):
                 if isinstance(argument.value, np.ndarray) and not isinstance(p, int):
                     self._copy_back(argument.name, argument.value, p.address)
-        return LaunchStats(trace.decoded_tokens, trace.setup_tokens, trace.min_margin)
+        return LaunchStats(trace.decoded_tokens, trace.setup_tokens, trace.min_margin, exact)
 
     def _lower(
         self, kernel: RawKernel, shape: LaunchShape, arguments: tuple[int, ...]

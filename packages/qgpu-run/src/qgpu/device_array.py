@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from qgpu_ptx.memory_layout import WORD_BYTES
 
 from qgpu.host_data import Array, element_type
 
@@ -30,6 +31,7 @@ class DeviceArray:
     def __init__(self, device: Device, dtype: np.dtype[Any], shape: tuple[int, ...]) -> None:
         self.type = element_type(dtype, "an array")
         self.device, self.dtype, self.shape = device, dtype, shape
+        self._base: DeviceArray | None = None
         self.address = device.pool.allocate(self.nbytes)
         weakref.finalize(self, device.pool.free, self.address).atexit = False
 
@@ -45,6 +47,20 @@ class DeviceArray:
 
     def __len__(self) -> int:
         return self.shape[0]
+
+    def __getitem__(self, part: slice) -> DeviceArray:
+        """A view of neighbouring elements of a one-dimensional array, which begins at a word."""
+        if len(self.shape) != 1:
+            raise IndexError("only one-dimensional arrays have views")
+        first, last, step = part.indices(self.size)
+        if step != 1 or first * self.dtype.itemsize % WORD_BYTES:
+            raise IndexError("a view takes neighbouring elements from the start of a word on")
+        view = DeviceArray.__new__(DeviceArray)
+        view.type, view.device, view.dtype = self.type, self.device, self.dtype
+        view.shape = (max(0, last - first),)
+        view.address = self.address + first * self.dtype.itemsize
+        view._base = self
+        return view
 
     def __repr__(self) -> str:
         return f"DeviceArray({self.get()!r}, address={self.address})"

@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from qgpu_isa.encoding import ROM_PARTS, encode_block
-from qgpu_isa.errors import QgpuError
 from qgpu_isa.formats import word_tokens
 from qgpu_isa.machine_config import CHUNKS_PER_RECORD, WORD_BITS
 from qgpu_isa.program import ProgramImage
@@ -19,7 +18,7 @@ from qgpu_isa.vocabulary import Token, TokenClass, vocabulary
 from qgpu_run.check_rows import guard_rows, run_request_rows
 from qgpu_run.engines.engine import Engine, RowEngine
 from qgpu_run.errors import RequestError
-from qgpu_run.launch import MAX_TOKENS, LaunchTrace, run_on_engine
+from qgpu_run.launch import MAX_TOKENS, LaunchTrace, OnToken, run_on_engine
 from qgpu_run.launch_request import LaunchRequest
 
 
@@ -44,6 +43,7 @@ class Session:
         sms: int = 1,
         assume_independent: bool = False,
         max_tokens: int = MAX_TOKENS,
+        on_token: OnToken | None = None,
     ) -> tuple[LaunchTrace, list[int]]:
         """Runs a launch.
 
@@ -52,6 +52,7 @@ class Session:
                 does not name are 0.
             sms: CTAs that run at a time.
             assume_independent: with several, does not look first whether they may.
+            on_token: called with the CTA and each decoded token.
 
         Returns:
             the tokens, and the words of memory at the end.
@@ -66,23 +67,27 @@ class Session:
             if not assume_independent:
                 guard_rows(request, max_tokens)
         try:
-            return self._run(request, sms, max_tokens)
-        except QgpuError:
-            # The state is somewhere within a CTA.
+            return self._run(request, sms, max_tokens, on_token)
+        except BaseException:
+            # The state is somewhere within a CTA, after Ctrl-C as well.
             self.reset()
             raise
 
     def _run(
-        self, request: LaunchRequest, sms: int, max_tokens: int
+        self, request: LaunchRequest, sms: int, max_tokens: int, on_token: OnToken | None
     ) -> tuple[LaunchTrace, list[int]]:
         launch, engine = request.launch, self.engine
         setup = self._setup(launch.image, launch.memory)
         if sms == 1:
-            trace = run_on_engine(launch, engine, max_tokens=max_tokens, setup=setup)
+            trace = run_on_engine(
+                launch, engine, max_tokens=max_tokens, on_token=on_token, setup=setup
+            )
             self._memory = engine.read_memory()
             return trace, list(self._memory)
         assert isinstance(engine, RowEngine)
-        result = run_request_rows(request, engine, sms, max_tokens=max_tokens, setup=setup)
+        result = run_request_rows(
+            request, engine, sms, max_tokens=max_tokens, on_token=on_token, setup=setup
+        )
         # The stream has seen nothing of what its copies did.
         self._memory = engine.read_memory()
         return result.trace, result.memory(self._memory)

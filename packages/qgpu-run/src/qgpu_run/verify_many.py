@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import time
 from collections.abc import Iterable, Iterator
 from dataclasses import asdict, dataclass
@@ -58,12 +59,18 @@ def find_kernels(paths: Iterable[Path]) -> list[Path]:
     """Kernel sources among files and folders; a .ptx beside a .cu of its name is left out."""
     found: dict[Path, Path] = {}
     for path in paths:
-        files = sorted(path.rglob("*")) if path.is_dir() else [path]
+        files = sorted(_files_below(path)) if path.is_dir() else [path]
         for suffix in SOURCE_SUFFIXES:
             for file in files:
                 if file.suffix == suffix and (file == path or file.with_suffix(".toml").is_file()):
                     found.setdefault(file.with_suffix(""), file)
     return [found[key] for key in sorted(found)]
+
+
+def _files_below(folder: Path) -> Iterator[Path]:
+    """All files in a folder and its folders, of which some may be links."""
+    for root, _, names in os.walk(folder, followlinks=True):
+        yield from (Path(root, name) for name in names)
 
 
 def verify_kernels(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import product
@@ -49,18 +50,36 @@ class LaunchOutcome:
 
 
 def find_entry(module: ast.Module, name: str | None) -> ast.Function:
-    """The kernel called `name`, or the only one. Raises LaunchError."""
+    """The kernel called `name`, or the only one.
+
+    A C++ kernel is found by its plain name too, if it is the only one with it.
+
+    Raises:
+        LaunchError: there is none, or no name was given and there are several.
+    """
     names = [entry.name for entry in module.entries]
     for entry in module.entries:
         if entry.name == name or (name is None and len(names) == 1):
             return entry
+    plain = [entry for entry in module.entries if _plain_name(entry.name) == name]
+    if name is not None and len(plain) == 1:
+        return plain[0]
     found = "no kernel name was given" if name is None else f"there is no kernel '{name}'"
     raise LaunchError(
         found,
         found=name,
         expected=names or ["a module with an .entry"],
-        hint='declare kernels extern "C", or give their mangled names',
+        hint='give one of these names',
     )
+
+
+def _plain_name(mangled: str) -> str | None:
+    """`add` of `_Z3addPKi`: a function's name outside of namespaces (Itanium C++ ABI, 5.1.2)."""
+    found = re.match(r"_Z(\d+)", mangled)
+    if found is None:
+        return None
+    start = found.end()
+    return mangled[start : start + int(found[1])]
 
 
 def run_ptx(
