@@ -149,6 +149,7 @@ class MachineView:
         passes: one view a pass.
         cta: number of the CTA, None before the first.
         run: the execution that is going on or was the last.
+        ran_at: decoded tokens when it began.
         cta_runs: whether a CTA runs.
         before, before_predicates: the running pass's registers and predicates as the block found
             them, which is what its operands read.
@@ -173,6 +174,7 @@ class MachineView:
     passes: list[PassView] = field(init=False)
     cta: int | None = None
     run: Execution | None = None
+    ran_at: int = 0
     cta_runs: bool = False
     before: list[Row] = field(default_factory=list)
     before_predicates: list[int] = field(default_factory=list)
@@ -205,7 +207,7 @@ class MachineView:
         self.passes = [PassView(0, PassFlag.EXITED, lanes) for _ in range(c.passes)]
         self.cta = self.run = self.record = self.sending = self.fault = None
         self.cta_runs = False
-        self.stores_unread = 0
+        self.stores_unread = self.ran_at = 0
         self.before, self.before_predicates, self.results = [], [], {}
         self._mask: int | None = None
         self._stopped = False
@@ -367,6 +369,7 @@ class MachineView:
         view.executions += 1
         self.run, self.cta_runs, self._stopped = run, True, False
         self._left_block = False
+        self.ran_at = self.decoded
         self.before = list(self.registers[run.pass_])
         self.before_predicates = list(self.predicates[run.pass_])
         self.results, self._flags = {}, {}
