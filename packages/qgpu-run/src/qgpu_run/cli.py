@@ -16,6 +16,7 @@ from qgpu_isa.errors import QgpuError, os_error_text
 # Name and one-line help of each subcommand; its module is qgpu_run.commands.<name>_command.
 SUBCOMMANDS = {
     "launch": "Launch a kernel, a program image or a listing.",
+    "watch": "Launch, and look inside while it runs.",
     "verify": "Verify many kernels by teacher forcing.",
     "fuzz": "Verify random programs by teacher forcing.",
     "tokens": "Count the tokens of kernels without a model.",

@@ -30,7 +30,8 @@ class PanelApp(App[None]):
     Args:
         feed: of the live launch; None to show a recording.
         launch: the live launch, which is started when the panel is there.
-        recording: what to show, at token `at`.
+        recording: what to show.
+        at: token at which the view is, and stops, at first.
         theme_name: one of `THEMES`.
     """
 
@@ -48,7 +49,7 @@ class PanelApp(App[None]):
         feed: PanelFeed | None = None,
         launch: LiveLaunch | None = None,
         recording: Recording | None = None,
-        at: int = 0,
+        at: int | None = None,
         playing: bool = True,
         writer: RecordingWriter | None = None,
         theme_name: str | None = None,
@@ -69,7 +70,9 @@ class PanelApp(App[None]):
         self.theme = THEMES[self._theme_name]
         self.panel.action_pane(self.panel.active)
         if self._recording is not None:
-            self.panel.open_recording(self._recording, self._at)
+            self.panel.open_recording(self._recording, self._at or 0)
+        elif self._at is not None:
+            self.panel.first_stop = self._at
         if self._launch is not None:
             self._launch.start()
 

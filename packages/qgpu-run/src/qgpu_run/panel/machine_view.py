@@ -150,6 +150,7 @@ class MachineView:
         cta: number of the CTA, None before the first.
         run: the execution that is going on or was the last.
         ran_at: decoded tokens when it began.
+        left_block: whether it has run, as the token behind EXEC shows.
         cta_runs: whether a CTA runs.
         before, before_predicates: the running pass's registers and predicates as the block found
             them, which is what its operands read.
@@ -175,6 +176,7 @@ class MachineView:
     cta: int | None = None
     run: Execution | None = None
     ran_at: int = 0
+    left_block: bool = True
     cta_runs: bool = False
     before: list[Row] = field(default_factory=list)
     before_predicates: list[int] = field(default_factory=list)
@@ -211,7 +213,7 @@ class MachineView:
         self.before, self.before_predicates, self.results = [], [], {}
         self._mask: int | None = None
         self._stopped = False
-        self._left_block = True
+        self.left_block = True
         self._flags: dict[Slot, int] = {}
 
     def copy(self) -> MachineView:
@@ -368,7 +370,7 @@ class MachineView:
         view.lanes = tuple(places_running(view.lanes, run.block, run.mask, eligible))
         view.executions += 1
         self.run, self.cta_runs, self._stopped = run, True, False
-        self._left_block = False
+        self.left_block = False
         self.ran_at = self.decoded
         self.before = list(self.registers[run.pass_])
         self.before_predicates = list(self.predicates[run.pass_])
@@ -378,8 +380,8 @@ class MachineView:
 
     def _leave_block(self) -> None:
         """The block has run: its lanes go to its targets."""
-        if not self._left_block and self.run is not None:
-            self._left_block = True
+        if not self.left_block and self.run is not None:
+            self.left_block = True
             self._place_lanes(narrow=False)
 
     def _place_lanes(self, *, narrow: bool) -> None:

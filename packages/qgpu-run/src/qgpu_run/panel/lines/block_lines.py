@@ -112,6 +112,8 @@ def _result(view: MachineView, slot: Slot, code: SlotCode) -> tuple[str, Row | s
 
 def _branch(view: MachineView, run: Execution) -> list[Line]:
     """Where the lanes go, as far as it is known."""
+    if not view.left_block and view.fault is None:
+        return [[("  has only begun", "dim")]]
     found: dict[str, int] = {}
     for lane, places in enumerate(view.passes[run.pass_].lanes):
         if run.mask >> lane & 1:

@@ -26,7 +26,7 @@ def scheduler_lines(view: MachineView, info: LaunchInfo, selected: int) -> Lines
     """One line a pass that has threads, warp by warp."""
     config = view.config
     per_warp = config.passes_per_warp
-    cta = "no CTA yet" if view.cta is None else f"CTA {view.cta} of {info.ctas}"
+    cta = "no CTA yet" if view.cta is None else f"CTA {view.cta} ({info.ctas} in all)"
     lines: list[Line] = [[(f"{cta}, {info.threads} threads", ""), (f"  phase {view.phase}", "dim")]]
     focus = None
     for warp in range(config.passes // per_warp):
@@ -103,4 +103,4 @@ def _spread(view: MachineView, g: int) -> str:
                 counts["exit" if place.status is Status.EXIT else str(place.block)] += 1
     if len(counts) < 2:
         return ""
-    return " ".join(f"{where}×{count}" for where, count in sorted(counts.items()))
+    return "next " + " ".join(f"{where}×{count}" for where, count in sorted(counts.items()))

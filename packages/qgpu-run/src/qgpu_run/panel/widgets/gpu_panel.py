@@ -72,10 +72,10 @@ class GpuPanel(Widget):
     GpuPanel #program { height: 3fr; }
     GpuPanel #block { height: 4fr; }
     GpuPanel #warps { height: auto; max-height: 60%; min-height: 8; }
-    GpuPanel.-few #warps { height: 1fr; max-height: 100%; }
+    GpuPanel.-few #warps, GpuPanel.-few #registers { height: 1fr; max-height: 100%; }
     GpuPanel #tokens { height: 3fr; }
-    GpuPanel #registers { height: 4fr; }
-    GpuPanel #memory { height: 3fr; }
+    GpuPanel #registers { height: auto; max-height: 60%; min-height: 8; }
+    GpuPanel #memory { height: 1fr; }
     GpuPanel.-stacked #columns { layout: vertical; }
     GpuPanel #place { height: 1; border: none; padding: 0 1; display: none; }
     GpuPanel #small { display: none; padding: 0 1; }
@@ -131,6 +131,8 @@ class GpuPanel(Widget):
         self.every = False
         self.active = BLOCK
         self.chosen_pass: int | None = None
+        self.first_stop: int | None = None
+        """Where the first launch is stopped, if `playing` is off."""
         self._timer: Timer | None = None
         self._ticked = time.monotonic()
         self._told_end = False
@@ -220,6 +222,9 @@ class GpuPanel(Widget):
             self._begin(Recording(event.info, base))
             if self.writer is not None:
                 self.writer.begin(event.info)
+            if self.first_stop is not None:
+                self.playback.go_to(self.first_stop)
+                self.first_stop = None
             self.post_message(self.LaunchStarted())
             return
         if self.writer is not None:

@@ -65,7 +65,8 @@ class LinesPane(ScrollView, can_focus=True, inherit_bindings=False):
     @property
     def columns(self) -> int:
         """Columns for text, the scrollbar not among them."""
-        return max(1, self.content_size.width - (0 if self.show_vertical_scrollbar else 1))
+        spare = 0 if self.show_vertical_scrollbar else 1
+        return max(1, self.scrollable_content_region.width - spare)
 
     def show_lines(self, lines: Lines) -> None:
         """Shows all lines of a list."""
@@ -104,7 +105,7 @@ class LinesPane(ScrollView, can_focus=True, inherit_bindings=False):
     def render_line(self, y: int) -> Strip:
         """Draws one line of the pane."""
         index = y if y < self._head else y + self.scroll_offset.y
-        width = self.content_size.width
+        width = self.scrollable_content_region.width
         if index >= self._count:
             return Strip.blank(width, self.rich_style)
         base = self.rich_style
