@@ -104,7 +104,14 @@ def test_long_random_programs() -> None:
             assert follower.view.decoded > 0
 
 
-@pytest.mark.parametrize("source", SOURCES, ids=[path.stem for path in SOURCES])
+QUICK = SOURCES[::6]
+
+
+@pytest.mark.parametrize(
+    "source",
+    [s if s in QUICK else pytest.param(s, marks=pytest.mark.slow) for s in SOURCES],
+    ids=[path.stem for path in SOURCES],
+)
 def test_the_view_of_every_kernel(source: Path) -> None:
     request = kernel_to_request(source, LaunchOptions(None, None, None, None, ()), DEFAULT)
     follower = Follower(request.launch)

@@ -22,7 +22,7 @@ from qgpu_isa.vocabulary import TokenClass, vocabulary
 from qgpu_run.launch_request import LaunchRequest, OutputArray
 from qgpu_run.outcome import Outcome
 
-MOST_WAITING = 20_000
+MOST_WAITING = 1_000
 """Events that may wait to be shown before the engine waits for them."""
 
 FREE = 1 << 62

@@ -19,7 +19,7 @@ from qgpu_run.panel.lines.line import (
 from qgpu_run.panel.lines.scheduler_lines import lane_glyphs
 from qgpu_run.panel.machine_view import MachineView
 
-LABEL = 5
+LABEL = 4
 
 
 def named_registers(image: ProgramImage) -> tuple[list[int], list[int]]:

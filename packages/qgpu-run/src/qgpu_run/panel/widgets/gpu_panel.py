@@ -14,7 +14,7 @@ from textual.timer import Timer
 from textual.widget import Widget
 from textual.widgets import Input, Static
 
-from qgpu_run.panel.events import Event, PanelFeed, Started
+from qgpu_run.panel.events import MOST_WAITING, Event, PanelFeed, Started
 from qgpu_run.panel.lines.block_lines import block_lines
 from qgpu_run.panel.lines.line import Line, Lines
 from qgpu_run.panel.lines.memory_lines import find_address, memory_line, words_per_line
@@ -133,6 +133,7 @@ class GpuPanel(Widget):
         self.chosen_pass: int | None = None
         self.first_stop: int | None = None
         """Where the first launch is stopped, if `playing` is off."""
+        self._focused = False
         self._timer: Timer | None = None
         self._ticked = time.monotonic()
         self._told_end = False
@@ -182,6 +183,7 @@ class GpuPanel(Widget):
     # Events and time.
 
     def _tick(self) -> None:
+        self._keep_focus()
         now = time.monotonic()
         passed, self._ticked = now - self._ticked, now
         came = self._take(now + FRAME_SECONDS)
@@ -202,7 +204,12 @@ class GpuPanel(Widget):
         """Takes new events; whether there were any."""
         if self.feed is None:
             return False
-        found = False
+        recording, found = self.recording, False
+        if recording is not None and self.playback.playing:
+            # What is not shown yet comes first; the engine waits meanwhile.
+            behind = not recording.at_head and self.playback.tokens_per_second is None
+            if behind and recording.head - recording.position > MOST_WAITING:
+                return False
         while time.monotonic() < until:
             taken = self.feed.take(PIECE)
             if not taken:
@@ -259,6 +266,15 @@ class GpuPanel(Widget):
             for pane in column:
                 self.pane(pane).display = pane in visible
         self.call_after_refresh(self.show)
+
+    def _keep_focus(self) -> None:
+        """A pane that is hidden loses the focus; the panel would lose its keys."""
+        if self.has_focus_within:
+            self._focused = True
+        elif self.app.focused is not None:
+            self._focused = False
+        elif self._focused and not self.has_class("-tiny"):
+            self.pane(self.active).focus()
 
     def _visible(self) -> tuple[int, ...]:
         width, height = self.size
