@@ -48,7 +48,9 @@ QUIT_SECONDS = 2.0
 @max_tokens_option()
 @click.option("--paused", is_flag=True, help="Wait before the first token.")
 @click.option("--theme", type=click.Choice(["dark", "light", "terminal"]), help="Colours.")
-@click.option("--record", type=click.Path(path_type=Path), help="Save all that happens (JSON lines).")
+@click.option(
+    "--record", type=click.Path(path_type=Path), help="Save all that happens (JSON lines)."
+)
 @click.option("--replay", type=click.Path(path_type=Path), help="Show what --record saved.")
 @click.option("--at", type=click.IntRange(0), help="Stop at this token.")
 @click.option("--headless", is_flag=True, help="No panel: print the outcome, or with --json all.")

@@ -144,9 +144,14 @@ class PanelFeed:
         """A launch begins."""
         self.started(
             LaunchInfo(
-                config, image, launch.threads, launch.ctas,
-                kernel or image.name, engine, tuple(arrays),
-            )  # fmt: skip
+                config,
+                image,
+                launch.threads,
+                launch.ctas,
+                kernel or image.name,
+                engine,
+                tuple(arrays),
+            )
         )
 
     def started(self, info: LaunchInfo) -> None:

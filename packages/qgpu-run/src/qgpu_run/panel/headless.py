@@ -65,21 +65,15 @@ def save_screenshot(app: PanelApp, path: Path, size: tuple[int, int], at: int | 
     The picture is an SVG that needs nothing from elsewhere.
     """
 
-    async def wait(pilot: Pilot[None]) -> None:
+    async def wait(pilot: Pilot[object]) -> None:
         playback = app.panel.playback
         while app.panel.recording is None:
             await pilot.pause(WAIT_SECONDS)
         recording = app.panel.recording
         if at is not None:
             playback.go_to(at)
-        while not (
-            (recording.ended and recording.at_head)
-            or (at is not None and recording.position >= min(at, recording.head) > 0)
-            and recording.head >= at
-        ):
+        while recording.position != at and not (recording.ended and recording.at_head):
             await pilot.pause(WAIT_SECONDS)
-        if at is not None and not recording.ended:
-            await pilot.pause(3 * WAIT_SECONDS)
         app.panel.show()
         await pilot.pause(0.3)
         picture = app.export_screenshot(title="qgpu-run watch")

@@ -325,7 +325,8 @@ class MachineView:
             case TokenClass.MASK:
                 self._mask = values[0]
             case TokenClass.EXEC:
-                self._exec(Execution(*values, self._take_mask()))
+                block, pass_, phase = values
+                self._exec(Execution(block, pass_, phase, self._take_mask()))
             case TokenClass.STOP:
                 self._stop(Status(values[0]), values[1])
             case TokenClass.INIT:
@@ -444,7 +445,7 @@ class MachineView:
                 if kind is DstKind.REG and self.run is not None:
                     self._write(slot, self.registers[self.run.pass_][index])
             case TokenClass.GROUP:
-                nibbles, _, part, group, *_ = token.values
+                nibbles, _, part, *_ = token.values
                 low: tuple[int, ...] = ()
                 if part and self.record is not None and len(self.record.raws) < nibbles + 1:
                     low = self.record.raws

@@ -16,7 +16,6 @@ from qgpu_run.panel.events import (
     MemoryRead,
     Reset,
     Setup,
-
 )
 from qgpu_run.panel.machine_view import MachineView, TokenNote
 
@@ -141,5 +140,3 @@ class Recording:
         low = min(low, position - 2)
         passed = now - self.tokens[low].seconds
         return (position - 1 - low) / passed if passed > 0 else 0.0
-
-

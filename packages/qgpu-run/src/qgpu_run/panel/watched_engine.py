@@ -77,5 +77,3 @@ class WatchedEngine:
     def read_memory(self) -> list[int]:
         """The words of memory."""
         return self._engine.read_memory()
-
-

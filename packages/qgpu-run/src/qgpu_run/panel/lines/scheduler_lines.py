@@ -74,11 +74,7 @@ def lane_glyphs(view: MachineView, g: int) -> str:
     own = view.passes[g]
     active = view.run.mask if view.doing(g) is Doing.RUNS and view.run is not None else 0
     return "".join(
-        " "
-        if not own.exists >> lane & 1
-        else ACTIVE
-        if active >> lane & 1
-        else _glyph(places)
+        " " if not own.exists >> lane & 1 else ACTIVE if active >> lane & 1 else _glyph(places)
         for lane, places in enumerate(own.lanes)
     )
 

@@ -83,7 +83,7 @@ class GpuPanel(Widget):
     GpuPanel.-tiny > #small { display: block; height: auto; }
     """
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("space", "toggle", "run/pause"),
+        Binding("space", "run_or_pause", "run/pause"),
         Binding("left", "step(-1)", "token", key_display="← →"),
         Binding("right", "step(1)", "token", show=False),
         Binding("b", "step_block(-1)", "block", key_display="b n"),
@@ -322,9 +322,7 @@ class GpuPanel(Widget):
             case 3:
                 g = self.shown_pass()
                 pane.show_lines(
-                    register_lines(
-                        view, info, g, base=self.base, columns=columns, every=self.every
-                    )
+                    register_lines(view, info, g, base=self.base, columns=columns, every=self.every)
                 )
                 warp = g // view.config.passes_per_warp
                 chosen = "" if self.chosen_pass is None else ", chosen"
@@ -357,7 +355,7 @@ class GpuPanel(Widget):
 
     # Keys.
 
-    def action_toggle(self) -> None:
+    def action_run_or_pause(self) -> None:
         """Runs or pauses."""
         recording = self.recording
         ended = recording is not None and recording.ended
@@ -488,5 +486,3 @@ class GpuPanel(Widget):
     def action_help(self) -> None:
         """Shows all keys."""
         self.app.push_screen(HelpScreen())
-
-

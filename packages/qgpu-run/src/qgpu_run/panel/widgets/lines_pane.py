@@ -9,7 +9,7 @@ from rich.segment import Segment
 from rich.style import Style
 from textual import events
 from textual.binding import Binding, BindingType
-from textual.geometry import Size
+from textual.geometry import Region, Size
 from textual.scroll_view import ScrollView
 from textual.strip import Strip
 
@@ -60,6 +60,7 @@ class LinesPane(ScrollView, can_focus=True, inherit_bindings=False):
         self._count = 0
         self._head = 0
         self._line: Callable[[int], Line] = lambda _: []
+        self._drawn: list[Line | None] = []
         self._styles: dict[Role, Style] = {}
 
     @property
@@ -86,7 +87,25 @@ class LinesPane(ScrollView, can_focus=True, inherit_bindings=False):
             self.virtual_size = Size(self.content_size.width, count)
         if self.follow and focus is not None:
             self._reveal(*focus)
-        self.refresh()
+        self._refresh_changed()
+
+    def _refresh_changed(self) -> None:
+        """Draws the lines in sight that are other than before."""
+        width = self.size.width
+        drawn = [self._line_at(y) for y in range(self.size.height)]
+        changed = [
+            Region(0, y, width, 1)
+            for y, line in enumerate(drawn)
+            if y >= len(self._drawn) or line != self._drawn[y]
+        ]
+        self._drawn = drawn
+        if changed:
+            self.refresh(*changed)
+
+    def _line_at(self, y: int) -> Line | None:
+        """The line in a row of the pane, None below the last."""
+        index = y if y < self._head else y + self.scroll_offset.y
+        return self._line(index) if index < self._count else None
 
     def _reveal(self, first: int, last: int) -> None:
         """Scrolls as little as it takes to see lines, the first rather than the last."""
@@ -104,20 +123,19 @@ class LinesPane(ScrollView, can_focus=True, inherit_bindings=False):
 
     def render_line(self, y: int) -> Strip:
         """Draws one line of the pane."""
-        index = y if y < self._head else y + self.scroll_offset.y
+        line = self._line_at(y)
         width = self.scrollable_content_region.width
-        if index >= self._count:
-            return Strip.blank(width, self.rich_style)
-        base = self.rich_style
-        segments = [Segment(text, base + self._style(role)) for text, role in self._line(index)]
-        return Strip(segments).adjust_cell_length(width, base)
+        if line is None:
+            return Strip.blank(width, self._style(""))
+        segments = [Segment(text, self._style(role)) for text, role in line]
+        return Strip(segments).adjust_cell_length(width, self._style(""))
 
     def _style(self, role: Role) -> Style:
-        if not role:
-            return Style.null()
         found = self._styles.get(role)
         if found is None:
-            found = self.get_component_rich_style(f"lines--{role}")
+            found = self.rich_style
+            if role:
+                found += self.get_component_rich_style(f"lines--{role}")
             self._styles[role] = found
         return found
 

@@ -10,6 +10,7 @@ from textual.widget import Widget
 
 from qgpu_run.panel.lines.line import Line
 
+
 class OneLine(Widget):
     """Draws what `line` gives for its width."""
 
