@@ -15,7 +15,7 @@ from qgpu_run.panel.recording import Recording
 from qgpu_run.panel.recording_file import RecordingWriter
 from qgpu_run.panel.widgets.gpu_panel import GpuPanel
 
-THEMES = {"dark": "textual-dark", "light": "textual-light", "terminal": "textual-ansi"}
+THEMES = {"dark": "textual-dark", "light": "textual-light", "terminal": "ansi-dark"}
 
 
 def default_theme() -> str:
@@ -54,7 +54,7 @@ class PanelApp(App[None]):
         writer: RecordingWriter | None = None,
         theme_name: str | None = None,
     ) -> None:
-        super().__init__(ansi_color=theme_name == "terminal")
+        super().__init__()
         self.panel = GpuPanel(feed, playing=playing, writer=writer)
         self._feed, self._launch = feed, launch
         self._recording, self._at = recording, at
@@ -67,8 +67,8 @@ class PanelApp(App[None]):
 
     def on_mount(self) -> None:
         """Starts the launch."""
-        self.theme = THEMES[self._theme_name]
-        self.panel.action_pane(self.panel.active)
+        self._set_theme()
+        self.panel.take_focus()
         if self._recording is not None:
             self.panel.open_recording(self._recording, self._at or 0)
         elif self._at is not None:
@@ -85,4 +85,8 @@ class PanelApp(App[None]):
         """Dark, light, the terminal's colours."""
         names = list(THEMES)
         self._theme_name = names[(names.index(self._theme_name) + 1) % len(names)]
-        self.theme = THEMES[self._theme_name]
+        self._set_theme()
+
+    def _set_theme(self) -> None:
+        light = self._theme_name == "terminal" and default_theme() == "light"
+        self.theme = "ansi-light" if light else THEMES[self._theme_name]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from functools import lru_cache
+from pathlib import PurePath
 
 from qgpu_isa.canonical import canonical_block
 from qgpu_isa.encoding import decode_block
@@ -45,7 +46,7 @@ def program_lines(view: MachineView, info: LaunchInfo) -> Lines:
         if waiting[index]:
             head.append((f"  {waiting[index]} wait here", "wait"))
         if block.source:
-            head.append((f"  ; {block.source[0]}", "dim"))
+            head.append((f"  ; {PurePath(block.source[0]).name}", "dim"))
         first = len(lines)
         lines.append(head)
         lines += [[("  " + " ".join(block_line(text)), role)] for _, text in

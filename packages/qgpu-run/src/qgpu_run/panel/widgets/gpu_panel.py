@@ -267,6 +267,11 @@ class GpuPanel(Widget):
                 self.pane(pane).display = pane in visible
         self.call_after_refresh(self.show)
 
+    def take_focus(self) -> None:
+        """Gives the active pane the focus as soon as it is there."""
+        self._focused = True
+        self.pane(self.active).focus()
+
     def _keep_focus(self) -> None:
         """A pane that is hidden loses the focus; the panel would lose its keys."""
         if self.has_focus_within:

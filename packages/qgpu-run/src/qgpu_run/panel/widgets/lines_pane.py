@@ -42,6 +42,7 @@ class LinesPane(ScrollView, can_focus=True, inherit_bindings=False):
         & .lines--wait { color: $text-secondary; }
         & .lines--bad { color: $text-error; text-style: bold; }
         & .lines--mark { text-style: reverse; }
+        &:ansi .lines--dim { text-style: dim; }
     }
     LinesPane:focus { border: round $primary; border-title-color: $text; }
     """
@@ -87,6 +88,8 @@ class LinesPane(ScrollView, can_focus=True, inherit_bindings=False):
             self.virtual_size = Size(self.content_size.width, count)
         if self.follow and focus is not None:
             self._reveal(*focus)
+        if self.show_vertical_scrollbar:
+            self.vertical_scrollbar.position = self.scroll_y
         self._refresh_changed()
 
     def _refresh_changed(self) -> None:
