@@ -244,12 +244,12 @@ def test_the_panel_at_the_side_of_another_app(scale: Launch) -> None:
 
     async def script(pilot: Pilot[None]) -> None:
         panel = app.query_one(GpuPanel)
-        for _ in range(2):
+        for times in (1, 2):
             live = LiveLaunch(LaunchRequest(scale), InterpreterEngine(NANO), feed, max_tokens=999)
             live.start()
             await until(pilot, lambda: live.outcome)  # noqa: B023
-            await until(pilot, lambda: panel.recording and panel.recording.ended)
-            await pilot.pause(0.2)
+            await until(pilot, lambda: len(app.told) == 2 * times)  # noqa: B023
+            await until(pilot, lambda: panel.recording.at_head)
         assert panel.recording.view.memory[16] == 200
         assert panel.region.x == 120 - 70
         assert panel.recording.position == panel.recording.head

@@ -7,6 +7,7 @@ import time
 from pathlib import Path
 
 from textual.pilot import Pilot
+from textual.widgets import Footer
 
 from qgpu_run.errors import RequestError
 from qgpu_run.panel.app import PanelApp
@@ -75,7 +76,9 @@ def save_screenshot(app: PanelApp, path: Path, size: tuple[int, int], at: int | 
         while recording.position != at and not (recording.ended and recording.at_head):
             await pilot.pause(WAIT_SECONDS)
         app.panel.show()
-        await pilot.pause(0.3)
+        while not app.query_one(Footer).children:
+            await pilot.pause(WAIT_SECONDS)
+        await pilot.pause(0.5)
         picture = app.export_screenshot(title="qgpu-run watch")
         picture = re.sub(r"@font-face\s*\{.*?\}", "", picture, flags=re.DOTALL)
         path.write_text(picture, encoding="utf-8")
