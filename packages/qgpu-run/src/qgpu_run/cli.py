@@ -17,6 +17,7 @@ from qgpu_isa.errors import QgpuError, os_error_text
 SUBCOMMANDS = {
     "launch": "Launch a kernel, a program image or a listing.",
     "calc": "Evaluate an expression, one launch an operation.",
+    "watch": "Launch, and look inside while it runs.",
     "verify": "Verify many kernels by teacher forcing.",
     "fuzz": "Verify random programs by teacher forcing.",
     "tokens": "Count the tokens of kernels without a model.",

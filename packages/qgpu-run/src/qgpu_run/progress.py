@@ -13,8 +13,8 @@ INTERVAL_SECONDS = 0.2
 class Progress:
     """Counts tokens that the model read and wrote; silent unless stderr is a terminal."""
 
-    def __init__(self) -> None:
-        self._shown = sys.stderr.isatty()
+    def __init__(self, *, shown: bool = True) -> None:
+        self._shown = shown and sys.stderr.isatty()
         self._read = self._written = 0
         self._started = time.monotonic()
         self._last = 0.0

@@ -69,7 +69,7 @@ def find_entry(module: ast.Module, name: str | None) -> ast.Function:
         found,
         found=name,
         expected=names or ["a module with an .entry"],
-        hint='give one of these names',
+        hint="give one of these names",
     )
 
 

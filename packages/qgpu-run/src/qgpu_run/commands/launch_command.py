@@ -88,7 +88,7 @@ def command(
     input.
     """
     choice = EngineChoice(engine, profile, model, device)
-    request = _request(file, LaunchOptions(spec, kernel, grid, block, arguments), choice)
+    request = file_to_request(file, LaunchOptions(spec, kernel, grid, block, arguments), choice)
     progress = Progress()
     outcome = run_request(
         request,
@@ -107,7 +107,12 @@ def command(
     return outcome.status
 
 
-def _request(file: Path, options: LaunchOptions, choice: EngineChoice) -> LaunchRequest:
+def file_to_request(file: Path, options: LaunchOptions, choice: EngineChoice) -> LaunchRequest:
+    """The launch that a file and the options mean.
+
+    Raises:
+        RequestError, QgpuPtxError, ProgramError: naming what is wrong.
+    """
     if file.is_dir():
         raise RequestError(f"{file} is a folder; `qgpu-run verify` takes folders")
     if not file.is_file():

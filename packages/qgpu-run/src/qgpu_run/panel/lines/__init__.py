@@ -1,0 +1,1 @@
+"""What each pane shows, as lines of text with roles; no terminal is needed to make them."""
