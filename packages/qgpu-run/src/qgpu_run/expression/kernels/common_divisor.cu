@@ -11,15 +11,15 @@ extern "C" __global__ void common_divisor(
     unsigned y = second < 0 ? 0u - second : second;
     unsigned product = x;
     unsigned other = y;
-    // Without x the loop is left out, and y keeps its factors of two.
-    unsigned twos = x != 0 ? __clz(__brev(x | y)) : 0;
+    unsigned twos = __clz(__brev(x | y)) & 31;
+    // Both odd, or zero; what the loop takes from one is even.
     x >>= __clz(__brev(x)) & 31;
+    y >>= __clz(__brev(y)) & 31;
     #pragma unroll 1
     while (x != 0 && y != 0) {
-        // x is odd: factors of two in y are not common.
-        y >>= __clz(__brev(y));
         unsigned small = min(x, y);
         y = max(x, y) - small;
+        y >>= __clz(__brev(y)) & 31;
         x = small;
     }
     unsigned r = (x | y) << twos;
