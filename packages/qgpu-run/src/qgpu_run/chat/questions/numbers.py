@@ -41,18 +41,33 @@ class Numbers:
     def number(self, digits: int = 4, *, negative: float = 0.08, least: int = 0) -> int:
         """A number of 1 to `digits` digits, each as likely."""
         while True:
-            length = self.random.randint(1, digits)
-            value = self.random.randint(0 if length == 1 else 10 ** (length - 1), 10**length - 1)
+            value = self._digits(self.random.randint(1, digits))
             if value < least or (value > 99 and held_out(value) != self.unseen):
                 continue
             return -value if value and self.random.random() < negative else value
 
+    def _digits(self, length: int) -> int:
+        """A number of so many digits; some are round or have one digit many times."""
+        kind = self.random.random()
+        if kind < 0.08:
+            return self.random.randint(1, 9) * 10 ** (length - 1)
+        if kind < 0.16:
+            values = self.random.choices(range(10), k=2)
+            return int("".join(str(self.random.choice(values)) for _ in range(length)))
+        if kind < 0.2:
+            return int(str(self.random.randint(1, 9)) * length)
+        return self.random.randint(0 if length == 1 else 10 ** (length - 1), 10**length - 1)
+
     def vector(self, length: int, digits: int = 3, *, negative: float = 0.08) -> Vector:
-        """A list of numbers of about one size."""
+        """A list of numbers of about one size, some more than once."""
         digits = self.random.randint(1, digits)
         if self.random.random() < 0.7:
             negative = 0
-        return [self.number(digits, negative=negative) for _ in range(length)]
+        values = [self.number(digits, negative=negative) for _ in range(length)]
+        if self.random.random() < 0.2:
+            # Few different numbers, several times each.
+            return self.random.choices(values[: max(1, length // 2)], k=length)
+        return values
 
     def matrix(self, rows: int, columns: int, digits: int = 2) -> Matrix:
         """A matrix of numbers of about one size."""
