@@ -18,6 +18,8 @@ SUBCOMMANDS = {
     "launch": "Launch a kernel, a program image or a listing.",
     "calc": "Evaluate an expression, one launch an operation.",
     "watch": "Launch, and look inside while it runs.",
+    "ask": "Ask a model one question; it calls its GPU.",
+    "eval": "Ask generated questions with known answers.",
     "verify": "Verify many kernels by teacher forcing.",
     "fuzz": "Verify random programs by teacher forcing.",
     "tokens": "Count the tokens of kernels without a model.",

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any, Protocol
 
 from qgpu_run.chat.prompts import system_prompt
@@ -22,6 +23,7 @@ MAX_TOKENS = 1024
 class Writer(Protocol):
     """What a conversation needs of a model; see `TextModel`."""
 
+    folder: Path
     settings: ChatSettings
     tokenizer: Any
 

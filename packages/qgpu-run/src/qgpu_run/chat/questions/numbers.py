@@ -50,7 +50,7 @@ class Numbers:
         """A number of so many digits; some are round or have one digit many times."""
         kind = self.random.random()
         if kind < 0.08:
-            return self.random.randint(1, 9) * 10 ** (length - 1)
+            return int(str(self.random.randint(1, 9)) + "0" * (length - 1))
         if kind < 0.16:
             values = self.random.choices(range(10), k=2)
             return int("".join(str(self.random.choice(values)) for _ in range(length)))

@@ -1,0 +1,41 @@
+"""From the options of the command line to a conversation."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from qgpu_run.chat.conversation import Conversation
+from qgpu_run.chat.text_model import TextModel
+from qgpu_run.chat.tools import Tools
+
+
+def open_conversation(
+    model: Path | None,
+    *,
+    profile: str | None = None,
+    engine: str = "sparse",
+    mode: str = "normal",
+    check: bool = True,
+    device: str = "cpu",
+) -> Conversation:
+    """Loads a model for text, and a device for its launches.
+
+    Args:
+        model: a merged checkpoint; None for the stand-in.
+        profile: the machine of the stand-in.
+        engine: what runs launches.
+        mode: `normal` or `advanced`.
+        check: whether launches are compared with the reference interpreter.
+        device: torch device of the text.
+
+    Raises:
+        ModelError: the model cannot be loaded, built, or talked with.
+    """
+    from qgpu.device import Device
+
+    from qgpu_run.chat.stand_in import DEFAULT_PROFILE, ensure_stand_in
+
+    folder = ensure_stand_in(profile or DEFAULT_PROFILE) if model is None else model
+    text = TextModel(folder, device=device)
+    launches = Device(profile, engine, folder, check=check, torch_device=device)
+    return Conversation(text, Tools(launches), mode)

@@ -1,0 +1,68 @@
+"""`qgpu-run ask`."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+
+import click
+
+from qgpu_run.errors import RequestError
+from qgpu_run.open_engine import device_option, engine_option, json_option, profile_option
+
+
+@click.command()
+@click.argument("model_and_question", metavar="[MODEL] QUESTION", nargs=-1, required=True)
+@profile_option()
+@engine_option(("sparse", "transformers", "interpreter"))
+@device_option()
+@click.option("--mode", type=click.Choice(["normal", "advanced"]), default="normal")
+@click.option("--check/--no-check", default=True, help="Compare launches with the interpreter.")
+@json_option()
+def command(
+    model_and_question: tuple[str, ...],
+    profile: str | None,
+    engine: str,
+    device: str,
+    mode: str,
+    check: bool,
+    as_json: bool,
+) -> int:
+    """Ask the model in the folder MODEL one QUESTION; without a folder, the stand-in.
+
+    The model calls its GPU where it wants to; what it called goes to standard error. A QUESTION of
+    `-` is read from standard input.
+
+    Exits with 1 if a launch was not as the interpreter's, or if there is no answer.
+    """
+    if len(model_and_question) > 2:
+        raise RequestError("ask takes a model and a question: put the question in quotes")
+    question = model_and_question[-1]
+    model = Path(model_and_question[0]) if len(model_and_question) == 2 else None
+    if question == "-":
+        question = sys.stdin.read()
+    if not question.strip():
+        raise RequestError("the question is empty")
+    from qgpu_run.chat.conversation import Answered, Called
+    from qgpu_run.chat.open_conversation import open_conversation
+
+    conversation = open_conversation(
+        model, profile=profile, engine=engine, mode=mode, check=check, device=device
+    )
+    answer = None
+    for event in conversation.reply(question.strip()):
+        if isinstance(event, Called) and not as_json:
+            record = event.record
+            for value in record.arguments.values():
+                click.echo(f"> {value}", err=True)
+            exact = {True: "exact", False: "NOT EXACT", None: "not compared"}[record.exact]
+            tokens = f"{len(record.launches)} launches, {record.tokens} GPU tokens, {exact}"
+            click.echo(f"= {record.response}  ({tokens})", err=True)
+        elif isinstance(event, Answered):
+            answer = event
+    assert answer is not None
+    click.echo(json.dumps(answer.to_dict()) if as_json else answer.text)
+    if answer.stopped:
+        click.echo(f"stopped: {answer.stopped}", err=True)
+    return int(not answer.text or any(call.exact is False for call in answer.calls))
