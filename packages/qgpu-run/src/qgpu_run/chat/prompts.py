@@ -6,7 +6,7 @@ import functools
 from importlib import resources
 
 from qgpu_run.chat.text_model import ChatSettings
-from qgpu_run.chat.tools import ADVANCED, NORMAL
+from qgpu_run.chat.tools import ADVANCED
 
 _NORMAL = (
     "You have a GPU in your own weights. Whenever a question needs a calculation, however small, "
@@ -29,7 +29,7 @@ def system_prompt(settings: ChatSettings, mode: str) -> str:
     """The system message of a mode, empty for none."""
     if settings.prompts is not None:
         return settings.prompts.get(mode, "")
-    return {NORMAL: _NORMAL, ADVANCED: _ADVANCED + cuda_reference()}[mode]
+    return _ADVANCED + cuda_reference() if mode == ADVANCED else _NORMAL
 
 
 @functools.cache
