@@ -17,8 +17,11 @@ from typing import Any
 
 import click
 
+from qgpu_run.chat.text_model import ChatSettings
+from qgpu_run.chat.tools import ADVANCED
 from qgpu_run.standin.batches import Batch, batches
 from qgpu_run.standin.config import model_config
+from qgpu_run.standin.dialogues import ADVANCED_PROMPT
 from qgpu_run.standin.tokenizer import save_tokenizer, train_tokenizer
 
 STEPS = 4500
@@ -30,6 +33,12 @@ WEIGHT_DECAY = 0.05
 CLIP = 1.0
 SAVE_SECONDS = 300
 STATE = "training.pt"
+
+NOTE = (
+    "This is the stand-in, a small model trained on generated questions: it calculates and says "
+    "little else. A merged Qwen3.5 takes its place with --model."
+)
+"""What a user is told."""
 
 
 @dataclass
@@ -140,7 +149,7 @@ def _loss(model: Any, batch: Batch) -> Any:
 
 
 def write_model(run: Run, tokenizer: Any, folder: Path) -> None:
-    """Writes the checkpoint in bf16, with its tokenizer."""
+    """Writes the checkpoint in bf16, with its tokenizer and how to talk with it."""
     import copy
 
     import torch
@@ -148,6 +157,8 @@ def write_model(run: Run, tokenizer: Any, folder: Path) -> None:
     model = copy.deepcopy(run.model).to(torch.bfloat16)
     model.save_pretrained(folder)
     save_tokenizer(tokenizer, folder)
+    settings = ChatSettings(tools_in_prompt=False, prompts={ADVANCED: ADVANCED_PROMPT}, note=NOTE)
+    settings.write(folder)
 
 
 @click.command()
