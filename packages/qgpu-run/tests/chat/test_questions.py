@@ -38,9 +38,17 @@ def test_known_results_are_the_calculators(family: str, calculator: Calculator) 
 
 def test_known_results_of_follow_ups(calculator: Calculator) -> None:
     random = Random(7)
-    for _ in range(30):
-        problem = draw_follow_up(random, random.randint(-999, 99999), unseen=False)
+    values = [random.randint(-999, 99999) for _ in range(40)]
+    for number in values:
+        unseen = mentions_held_out(str(number))
+        problem = draw_follow_up(random, number, unseen=unseen)
         assert value(calculator, problem.expression) == problem.response, problem
+
+
+def test_no_follow_up_for_training_of_a_number_of_the_evaluation() -> None:
+    number = next(n for n in range(1000, 2000) if mentions_held_out(str(n)))
+    with pytest.raises(ValueError, match=f"{number} is a number of the evaluation"):
+        draw_follow_up(Random(1), number, unseen=False)
 
 
 def test_training_has_neither_numbers_nor_wordings_of_the_evaluation() -> None:

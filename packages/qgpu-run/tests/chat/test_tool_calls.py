@@ -27,7 +27,9 @@ class Bytes:
         return [TAGS[name] for name in names]
 
     def decode(self, ids: list[int], *, skip_special_tokens: bool) -> str:
-        return bytes(i - 10 for i in ids).decode("utf-8", "replace")
+        names = {token: name.encode() for name, token in TAGS.items()}
+        parts = [names[i] if i in names else bytes([i - 10]) for i in ids]
+        return b"".join(parts).decode("utf-8", "replace")
 
     def encode(self, text: str) -> list[int]:
         return [byte + 10 for byte in text.encode()]

@@ -68,8 +68,9 @@ def find_entry(module: ast.Module, name: str | None) -> ast.Function:
     raise LaunchError(
         found,
         found=name,
-        expected=names or ["a module with an .entry"],
-        hint="give one of these names",
+        expected=[_plain_name(name) or name for name in names]
+        or ["a __global__ function that is no template"],
+        hint="give one of these names" if names else "declare the kernel __global__",
     )
 
 

@@ -5,14 +5,16 @@ from __future__ import annotations
 import functools
 from dataclasses import dataclass
 from importlib import resources
+from typing import Any
 
 import lark
 import numpy as np
 import qgpu
 from qgpu_isa.errors import QgpuError
 
+from qgpu_run.chat.clean_source import clean_source
+
 LARGEST_ARRAY = 4096
-_LOW, _HIGH = -(2**31), 2**32
 
 
 class LaunchTextError(QgpuError):
@@ -25,7 +27,7 @@ class Output:
 
     Attributes:
         name: by which its contents are told.
-        words: what it holds at first.
+        words: numbers that it holds at first.
     """
 
     name: str
@@ -58,10 +60,10 @@ class _Build(lark.Transformer[lark.Token, LaunchText]):
         return tuple(map(int, items))
 
     def number(self, items: list[lark.Token]) -> int:
-        return _word(items[0])
+        return int(items[0])
 
     def array(self, items: list[lark.Token | None]) -> list[int]:
-        return [_word(item) for item in items if item is not None]
+        return [int(item) for item in items if item is not None]
 
     def output(self, items: list[lark.Token]) -> Output:
         size = int(items[1])
@@ -70,20 +72,13 @@ class _Build(lark.Transformer[lark.Token, LaunchText]):
         return Output(str(items[0]), [0] * size)
 
     def changed(self, items: list[lark.Token | None]) -> Output:
-        return Output(str(items[0]), [_word(item) for item in items[1:] if item is not None])
+        return Output(str(items[0]), [int(item) for item in items[1:] if item is not None])
 
     def start(self, items: list[object]) -> LaunchText:
         name, grid, block, *rest = items
         shared = int(str(rest.pop(0))) if isinstance(rest[0], lark.Token) else 0
         arguments = tuple(item for item in rest if item is not None)
         return LaunchText(str(name), grid, block, shared, arguments)  # type: ignore[arg-type]
-
-
-def _word(text: lark.Token) -> int:
-    value = int(text)
-    if not _LOW <= value < _HIGH:
-        raise LaunchTextError(f"{value} does not fit 32 bits")
-    return value
 
 
 @functools.cache
@@ -131,23 +126,42 @@ class CudaResult:
     stats: qgpu.LaunchStats
 
 
+def _element_type(kernel: qgpu.RawKernel, number: int) -> np.dtype[Any]:
+    """What an array argument holds: what the parameter points to, as far as that is known."""
+    parameters = kernel.parameters or ()
+    known = parameters[number].type if number < len(parameters) else None
+    if not known or known[0] not in "su":
+        return np.dtype(np.int32)
+    return np.dtype(f"{'i' if known[0] == 's' else 'u'}{int(known[1:]) // 8}")
+
+
+def _array(words: list[int], type_: np.dtype[Any]) -> np.ndarray[tuple[int], np.dtype[Any]]:
+    bits = 8 * type_.itemsize
+    for word in words:
+        if not -(1 << (bits - 1)) <= word < 1 << bits:
+            raise LaunchTextError(f"{word} does not fit {bits} bits")
+    mask = (1 << bits) - 1
+    return np.array([word & mask for word in words], dtype=f"u{type_.itemsize}").view(type_)
+
+
 def run_cuda(device: qgpu.Device, source: str, launch: str) -> CudaResult:
     """Compiles a kernel and launches it.
 
     Raises:
         LaunchTextError: the launch is not written as it should be.
-        QgpuError: the kernel does not compile, cannot run here, or faults.
+        QgpuPtxError: the kernel does not compile, or cannot run here.
+        QgpuError: it faults, or does not end.
     """
     parsed = parse_launch(launch)
-    kernel = qgpu.RawKernel(source, parsed.kernel)
+    kernel = qgpu.RawKernel(clean_source(source), parsed.kernel)
     arguments: list[object] = []
-    outputs: list[tuple[str, np.ndarray[tuple[int], np.dtype[np.int32]]]] = []
-    for argument in parsed.arguments:
+    outputs: list[tuple[str, np.ndarray[tuple[int], np.dtype[Any]]]] = []
+    for number, argument in enumerate(parsed.arguments):
         if isinstance(argument, int):
             arguments.append(argument)
             continue
         words = argument.words if isinstance(argument, Output) else argument
-        array = np.array(words, dtype=np.int64).astype(np.uint32).view(np.int32)
+        array = _array(words, _element_type(kernel, number))
         arguments.append(array)
         if isinstance(argument, Output):
             outputs.append((argument.name, array))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -9,18 +10,24 @@ from typing import Any
 
 import qgpu
 from qgpu_isa.errors import QgpuError
+from qgpu_ptx.diagnostics import QgpuPtxError
 
 from qgpu_run.chat.cuda_launch import run_cuda
 from qgpu_run.chat.questions.problems import ERROR
 from qgpu_run.chat.tool_calls import MalformedCall, ToolCall
-from qgpu_run.expression import CalculationError, Calculator, LaunchEvent
+from qgpu_run.expression import (
+    CalculationError,
+    Calculator,
+    ExpressionError,
+    LaunchEvent,
+)
 
 NORMAL, ADVANCED = "normal", "advanced"
 MODES = (NORMAL, ADVANCED)
 
 CALCULATE, RUN_CUDA = "calculate", "run_cuda"
 
-LARGEST_RESPONSE = 4000
+LARGEST_RESPONSE = 2000
 """Characters of a result that go back to the model."""
 
 
@@ -141,7 +148,7 @@ class Tools:
             if call.name == CALCULATE:
                 return self._calculate(call, began)
             return self._cuda(call, began)
-        except QgpuError as error:
+        except (QgpuError, QgpuPtxError) as error:
             launches = error.launches if isinstance(error, CalculationError) else ()
             records = tuple(launch.to_dict() for launch in launches)
             assert isinstance(call, ToolCall)
@@ -180,10 +187,11 @@ class Tools:
         )
 
 
-def _reason(error: QgpuError) -> str:
-    """An error without the expression that marks its place, which a model does not need."""
-    message = getattr(error, "message", None)
-    return message if isinstance(message, str) else str(error).strip()
+def _reason(error: QgpuError | QgpuPtxError) -> str:
+    """An error as a model needs it: an expression without the marks of the place in it."""
+    if isinstance(error, ExpressionError):
+        return error.message
+    return error.render() if isinstance(error, QgpuPtxError) else str(error).strip()
 
 
 def _failed(
@@ -201,6 +209,7 @@ def _failed(
 
 
 def _shortened(text: str) -> str:
+    text = re.sub(r"^error: ", "", text)
     if len(text) <= LARGEST_RESPONSE:
         return text
     return f"{text[:LARGEST_RESPONSE]} ... ({len(text)} characters in all)"

@@ -83,7 +83,13 @@ def draw_problem(random: Random, *, unseen: bool, families: Sequence[str] = ()) 
 
 
 def draw_follow_up(random: Random, value: int, *, unseen: bool) -> Problem:
-    """A question about the result of the one before."""
+    """A question about the result of the one before.
+
+    Raises:
+        ValueError: the result is a number that only the evaluation has, and `unseen` is false.
+    """
+    if not unseen and mentions_held_out(str(value)):
+        raise ValueError(f"{value} is a number of the evaluation")
     words = phrasings()["follow_up"]
     choices = words["unseen_sentences" if unseen else "sentences"]
     while True:
