@@ -1,4 +1,4 @@
-"""`python -m qgpu_run.standin.write_dialogues`: generated dialogues in the stand-in's chat template.
+"""`python -m qgpu_run.standin.write_dialogues`: dialogues in the stand-in's chat template.
 
 For `qgpu-merge check --text`: on this text the stand-in is a trained model.
 """
