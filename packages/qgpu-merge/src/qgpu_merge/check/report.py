@@ -65,7 +65,7 @@ def _exactness_rows(result: Result) -> list[Row]:
     same = "not measured"
     if result.continuations:
         same = "different" if result.continuation_differences else "identical"
-        same += f", {result.continuations} of {result.continuation_tokens} tokens"
+        same += f", {result.continuations} continuations of {result.continuation_tokens} tokens"
     changed = "exact" if not result.deviations else "changed"
     return [
         ("GPU layers on text, observed", f"{changed}, {result.observed_tokens} tokens", "exact"),
