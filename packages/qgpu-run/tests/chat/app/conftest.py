@@ -157,6 +157,18 @@ class Driver:
         await self.pilot.pause(0.05)
         return "\n".join(map(block_text, self.app.transcript.blocks[before:]))
 
+    async def note(self, text: str) -> str:
+        """Sends, and does not wait for what runs; what has come."""
+        before = len(self.app.transcript.blocks)
+        await self.send(text)
+        await self.pilot.pause(0.05)
+        return "\n".join(map(block_text, self.app.transcript.blocks[before:]))
+
+    @property
+    def state(self) -> str:
+        """The line below the field."""
+        return "".join(part for part, _ in self.app._status(80))
+
     @property
     def text(self) -> str:
         return "\n".join(map(block_text, self.app.transcript.blocks))

@@ -18,6 +18,7 @@ from textual import events
 from textual.app import App, ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Horizontal, Vertical
+from textual.geometry import Size
 from textual.message import Message
 from textual.widgets import Footer, Static
 
@@ -81,7 +82,7 @@ class ChatApp(App[None]):
         Binding("escape", "cancel", "stop"),
         Binding("ctrl+j", "nothing", "new line", key_display="^j"),
         Binding("f2", "panel", "GPU"),
-        Binding("f3", "panel_keys", "keys of the GPU"),
+        Binding("f3", "panel_keys", "GPU's keys"),
         Binding("ctrl+c", "interrupt", "quit", priority=True, show=False),
     ]
 
@@ -276,6 +277,10 @@ class ChatApp(App[None]):
     def action_nothing(self) -> None:
         """Named in the footer; the field has the key."""
 
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        """New lines are for the field alone."""
+        return action != "nothing" or not self.panel.has_focus_within
+
     def action_panel(self) -> None:
         """Shows the panel, or hides it."""
         self.show_panel(not self.panel_shown)
@@ -293,10 +298,10 @@ class ChatApp(App[None]):
 
     def on_resize(self, event: events.Resize) -> None:
         """Chooses what there is room for."""
-        self._arrange()
+        self._arrange(event.size)
 
-    def _arrange(self) -> None:
-        width, height = self.size
+    def _arrange(self, size: Size | None = None) -> None:
+        width, height = size or self.size
         if width >= WIDE:
             self._full = False
         tiny = width < LEAST[0] or height < LEAST[1]
@@ -318,6 +323,13 @@ class ChatApp(App[None]):
         """A panel that is seen may hold the model; one that is hidden may not."""
         self.feed.holds = self.panel_shown and not self.session.cancellation.asked()
 
+    def _panel_waits(self) -> bool:
+        """Whether a launch waits for keys in the panel."""
+        playback, recording = self.panel.playback, self.panel.recording
+        if not self.feed.holds or playback.playing or playback.steps:
+            return False
+        return recording is not None and not recording.ended
+
     def _show_state(self) -> None:
         self._hold()
         for line in self.screen_stack[0].query("#state"):
@@ -332,8 +344,7 @@ class ChatApp(App[None]):
             state = [("stopping", "wait")]
         elif self.busy:
             gpu = session.cancellation.gpu_tokens
-            paused = self.feed.holds and not self.panel.playback.playing and gpu == 0
-            if paused:
+            if self._panel_waits():
                 state = [("the panel holds the GPU: F3, then space", "wait")]
             else:
                 counts = f"{self._written} written" + (f", {gpu} by the GPU" if gpu else "")

@@ -157,10 +157,7 @@ def complete(line: str, commands: Mapping[str, Command]) -> list[Completion]:
     name, space, argument = line[1:].partition(" ")
     if not space:
         found = [command for command in commands.values() if command.name.startswith(name)]
-        return [
-            Completion(f"/{c.name} " if c.arguments else f"/{c.name}", f"{c.arguments}  {c.help}")
-            for c in found
-        ]
+        return [Completion(f"/{c.name} " if c.arguments else f"/{c.name}", c.help) for c in found]
     if name not in commands:
         return []
     options = [o for o in commands[name].complete(argument.lstrip()) if o != argument]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import ClassVar
 
+from rich.text import Text as RichText
 from textual import events
 from textual.app import ComposeResult
 from textual.containers import Vertical
@@ -142,9 +143,9 @@ class Composer(Vertical):
         self._completions, self._moved = completions, False
         options = self._options
         options.display = bool(completions)
-        width = max((len(c.text) for c in completions), default=0)
+        width = max((len(c.text.rstrip()) for c in completions), default=0)
         options.clear_options()
-        options.add_options([Option(f"{c.text:{width}} {c.help}".rstrip()) for c in completions])
+        options.add_options([Option(_option_text(c, width)) for c in completions])
         options.highlighted = 0 if completions else None
 
     @property
@@ -212,3 +213,8 @@ class Composer(Vertical):
     def _new_line(self) -> bool:
         self.field.insert("\n")
         return True
+
+
+def _option_text(completion: Completion, width: int) -> RichText:
+    text = RichText(f"{completion.text.rstrip():{width}}", no_wrap=True, overflow="ellipsis")
+    return text.append(f"  {completion.help}", "dim") if completion.help else text

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, ClassVar
 
 from rich.console import Group, RenderableType
 from rich.syntax import Syntax
@@ -42,19 +42,30 @@ _FENCE = re.compile(r"^```([\w+-]*)[ \t]*\n(.*?)(?:^```[ \t]*$|\Z)", re.MULTILIN
 class Block(Widget):
     """A piece of the transcript that draws itself anew when its content or the theme changes."""
 
-    DEFAULT_CSS = "Block { height: auto; width: 1fr; }"
+    DEFAULT_CSS = """
+    Block { height: auto; width: 1fr; }
+    Block > .block--good { color: $text-success; text-style: bold; }
+    Block > .block--bad { color: $text-error; }
+    Block > .block--wrong { color: $text-error; text-style: bold reverse; }
+    """
+    COMPONENT_CLASSES: ClassVar[set[str]] = {f"block--{role}" for role in ("good", "bad", "wrong")}
 
     def render(self) -> RenderableType:
         """The content."""
         raise NotImplementedError
 
-    def code(self, source: str, language: str) -> RenderableType:
+    def code(self, source: str, language: str) -> RichText:
         """Source text with colours that suit the theme."""
         theme = "ansi_dark" if self.app.current_theme.dark else "ansi_light"
-        return Syntax(
-            clean(source).rstrip(), language, theme=theme, background_color="default",
-            word_wrap=True,
-        )  # fmt: skip
+        source = clean(source).strip("\n")
+        text = Syntax("", language, theme=theme).highlight(source)
+        text.rstrip()
+        text.style = ""
+        return text
+
+    def styled(self, text: str, role: str) -> RichText:
+        """Text in one of the colours of blocks."""
+        return RichText(clean(text), self.get_component_rich_style(f"block--{role}", partial=True))
 
 
 class Words(Block):
@@ -94,14 +105,14 @@ class Words(Block):
         """The text."""
         if self.kind != "reply" or not self._complete or "```" not in self.text:
             return RichText(self.text.strip("\n") if self.kind == "reply" else self.text)
-        parts: list[RenderableType] = []
+        parts: list[RichText] = []
         at = 0
         for found in _FENCE.finditer(self.text):
             parts.append(RichText(self.text[at : found.start()].strip("\n")))
             parts.append(self.code(found[2], found[1] or "text"))
             at = found.end()
         parts.append(RichText(self.text[at:].strip("\n")))
-        return Group(*(part for part in parts if not isinstance(part, RichText) or part.plain))
+        return Group(*(part for part in parts if part.plain))
 
 
 class CallBlock(Block):
@@ -145,17 +156,18 @@ class CallBlock(Block):
 
     def render(self) -> RenderableType:
         """Call and result."""
-        parts: list[RenderableType] = []
+        parts: list[RichText] = []
         if "source" in self.arguments:
             parts.append(self.code(self.arguments["source"], "cuda"))
         for name, value in self.arguments.items():
             if name != "source":
                 parts.append(RichText(clean(value).strip(), "bold"))
         if self.response:
-            line = clean(response_line(self.response, self.failed))
-            parts.append(RichText(line, "red" if self.failed else "bold green"))
+            line = response_line(self.response, self.failed)
+            parts.append(self.styled(line, "bad" if self.failed else "good"))
         if self.numbers:
-            parts.append(RichText(self.numbers, "bold red" if self.wrong else "dim"))
+            wrong = self.styled(self.numbers, "wrong")
+            parts.append(wrong if self.wrong else RichText(self.numbers, "dim"))
         return Group(*parts)
 
 
@@ -183,7 +195,7 @@ class LaunchBlock(Block):
 class Transcript(VerticalScroll):
     """Shows events, and stays at the end unless the user scrolls."""
 
-    DEFAULT_CSS = "Transcript { height: 1fr; padding: 1 0 0 0; }"
+    DEFAULT_CSS = "Transcript { height: 1fr; padding: 1 0 0 0; scrollbar-size-vertical: 1; }"
 
     def __init__(self, *, id: str | None = None) -> None:
         super().__init__(id=id)
