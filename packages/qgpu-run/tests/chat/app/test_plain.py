@@ -17,7 +17,8 @@ def chat(
 ) -> int:
     monkeypatch.setattr("sys.stdin", io.StringIO("\n".join(lines) + "\n"))
     monkeypatch.setattr("signal.signal", lambda number, handler: None)
-    return PlainChat(options or ChatOptions(engine="interpreter"), opener=opener).run()
+    options = options or ChatOptions(engine="interpreter", profile="small")
+    return PlainChat(options, opener=opener).run()
 
 
 def test_lines_in_lines_out(

@@ -58,14 +58,20 @@ class Terminal:
     def until(self, text: str) -> None:
         end = time.monotonic() + 60
         while time.monotonic() < end:
-            if any(text in line for line in self.screen.display):
+            if text in self.text:
                 return
             if select.select([self.master], [], [], 0.1)[0]:
                 try:
                     self._stream.feed(os.read(self.master, 65536))
                 except OSError:
                     break
-        raise AssertionError("\n".join(self.screen.display))
+        raise AssertionError(self.text)
+
+    @property
+    def text(self) -> str:
+        """What is on the screen, without what is empty, and an end of line behind it."""
+        lines = [line.rstrip() for line in self.screen.display]
+        return "".join(f"{line}\n" for line in lines if line)
 
     def type(self, keys: str) -> None:
         os.write(self.master, keys.encode())
@@ -105,16 +111,15 @@ def start(
 def test_the_whole_screen(terminals: list[Terminal]) -> None:
     terminal = start(terminals)
     terminal.until("A scripted model.")
-    terminal.type("first\nsecond\x1b\rthird")
+    # Ctrl+J is a line feed, Enter a carriage return.
+    terminal.type("first\nsecond\nthird")
     terminal.until("third")
     terminal.type("\r")
     terminal.until("Three.")
-    shown = [line.strip(" ▌│█▏") for line in terminal.screen.display]
     for words in ("first", "second", "third", "sum([1, 2])", "= 3"):
-        assert words in shown, terminal.screen.display
+        assert words in terminal.text, terminal.text
     terminal.type("/he\t\r")
     terminal.until("leave")
-    # The alternate screen is left.
     terminal.type("\x03")
     terminal.until("again quits")
     terminal.type("\x03")
@@ -123,11 +128,12 @@ def test_the_whole_screen(terminals: list[Terminal]) -> None:
 
 def test_line_mode(terminals: list[Terminal]) -> None:
     terminal = start(terminals, "--plain")
-    terminal.until("> ")
+    terminal.until("\n>\n")
     terminal.type("What is 1 + 2?\n")
     terminal.until("Three.")
     terminal.type("/calc 99999 * 99999\n")
     terminal.until("overflow")
+    terminal.until("s)\n>\n")
     terminal.type("\x03")
     terminal.until("again quits")
     terminal.type("\x04")
@@ -137,13 +143,14 @@ def test_line_mode(terminals: list[Terminal]) -> None:
 def test_a_launch_is_ended_in_line_mode(terminals: list[Terminal], tmp_path: Path) -> None:
     (tmp_path / "loop.cu").write_text("__global__ void f(int* x) { while (x[0] == 0) x[1]++; }")
     terminal = start(terminals, "--plain", "--no-check")
-    terminal.until("> ")
+    terminal.until("\n>\n")
     terminal.type(f"/run {tmp_path}/loop.cu --block 1 --arg x=0,0\n")
     time.sleep(1)
     terminal.type("\x03")
     terminal.until("error: cancelled")
     terminal.type("/calc 20 + 3\n")
     terminal.until("= 23")
+    terminal.until("s)\n>\n")
     terminal.type("\x04")
     assert terminal.end() == 0
 

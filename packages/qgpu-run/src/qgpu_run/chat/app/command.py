@@ -179,9 +179,10 @@ def paths(*suffixes: str, folders: bool = False) -> Callable[[str], list[str]]:
 
     def complete_path(argument: str) -> list[str]:
         head, slash, start = argument.rpartition("/")
-        folder = Path(head + slash).expanduser() if slash else Path()
         found = []
+        # Folders that cannot be read, and the homes of users that are none.
         with suppress(OSError, RuntimeError):
+            folder = Path(head + slash).expanduser() if slash else Path()
             for path in sorted(folder.iterdir()):
                 hidden = path.name.startswith(".") and not start.startswith(".")
                 if hidden or not path.name.startswith(start):

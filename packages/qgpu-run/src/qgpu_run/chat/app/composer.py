@@ -92,6 +92,7 @@ class Composer(Vertical):
         self.field = MessageInput(self)
         self._completions: list[Completion] = []
         self._moved = False
+        self._looked_at = ""
         self._recalled: str | None = None
 
     def compose(self) -> ComposeResult:
@@ -124,10 +125,16 @@ class Composer(Vertical):
     def take_key(self, key: str) -> bool:
         """Whether a key is done with; if not, the field takes it."""
         name = self.KEYS.get(key)
-        return name is not None and bool(getattr(self, name)())
+        if name is None:
+            return False
+        self.on_text_area_changed()
+        return bool(getattr(self, name)())
 
     def on_text_area_changed(self) -> None:
-        """Looks for completions."""
+        """Looks for completions; a key may come before the field has told of the one before."""
+        if self._looked_at == self.text:
+            return
+        self._looked_at = self.text
         recalled = self._recalled == self.text
         self._recalled = self.text if recalled else None
         self._offer([] if recalled else complete(self.text, self._commands))

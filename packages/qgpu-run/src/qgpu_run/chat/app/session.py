@@ -26,7 +26,7 @@ from qgpu_run.chat.conversation import Conversation
 from qgpu_run.chat.tool_calls import ToolCall
 from qgpu_run.chat.tools import CALCULATE, NORMAL, Tools
 from qgpu_run.errors import RequestError
-from qgpu_run.open_engine import EngineChoice
+from qgpu_run.open_engine import OpenedMachine
 from qgpu_run.panel.events import PanelFeed
 
 STAND_IN = "stand-in"
@@ -220,12 +220,9 @@ class ChatSession:
         from qgpu_run.commands.launch_command import file_to_request
         from qgpu_run.run_request import run_request
 
-        device, options = self._tools().device, self._options
+        device = self._tools().device
         file, launch_options = parse_run(text)
-        choice = EngineChoice(
-            options.engine, options.profile, self.talk.model.folder, options.device
-        )
-        request = file_to_request(file, launch_options, choice)
+        request = file_to_request(file, launch_options, OpenedMachine(device.config))
         try:
             with self._watch.around(request) as ending:
                 outcome = ending.outcome = run_request(
