@@ -125,10 +125,10 @@ class EngineChoice:
 Decorator = Callable[[Any], Any]
 
 
-def profile_option() -> Decorator:
+def profile_option(default: str = DEFAULT_PROFILE) -> Decorator:
     """`--profile` with its default left open, so that a checkpoint or image can decide."""
     return click.option(
-        "--profile", type=click.Choice(list(PROFILES)), help="Machine; default: default."
+        "--profile", type=click.Choice(list(PROFILES)), help=f"Machine; default: {default}."
     )
 
 

@@ -14,7 +14,7 @@ from qgpu_run.open_engine import device_option, engine_option, model_option, pro
 
 @click.command(cls=MessageCommand, context_settings={"help_option_names": ["-h", "--help"]})
 @model_option()
-@profile_option()
+@profile_option("the model's, small for the stand-in")
 @engine_option(("sparse", "transformers", "interpreter"))
 @device_option()
 @click.option("--mode", type=click.Choice(["normal", "advanced"]), default="normal")

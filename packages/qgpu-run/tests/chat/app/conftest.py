@@ -9,6 +9,7 @@ from collections.abc import Awaitable, Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+import click
 import pytest
 import qgpu
 from qgpu_run.chat.app.chat_app import ChatApp
@@ -92,6 +93,7 @@ class Opener:
     def __call__(
         self, options: ChatOptions, watch: LaunchWatch, say: Callable[[str], None]
     ) -> Conversation:
+        click.echo("loading weights", err=True)
         say("reading weights")
         self.gate.wait(20)
         if options.model is not None and options.model.name == "broken":

@@ -210,7 +210,9 @@ class ChatApp(App[None]):
 
     def on_print(self, event: events.Print) -> None:
         """What loading writes to standard error says how far it is."""
-        lines = [line for line in re.split(r"[\r\n]", event.text) if line.strip()]
+        # click writes empty bytes to see what takes text.
+        text = event.text if isinstance(event.text, str) else ""
+        lines = [line for line in re.split(r"[\r\n]", text) if line.strip()]
         if lines and self.session.opening:
             self._progress = re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", lines[-1]).strip()
 
