@@ -109,7 +109,7 @@ class ChatApp(App[None]):
         self.transcript = Transcript()
         self.composer = Composer(COMMANDS, history or History(history_file()))
         self.panel = GpuPanel(self.feed)
-        self._worker = Worker(self._tell, lambda: None)
+        self._worker = Worker(self._tell)
         self._beside, self._full = panel, False
         self._progress = ""
         self._written = 0

@@ -41,11 +41,10 @@ class Worker:
 
     Args:
         tell: gets the errors of jobs.
-        changed: called in the thread when it begins or ends to be busy.
     """
 
-    def __init__(self, tell: Callable[[ChatEvent], None], changed: Callable[[], None]) -> None:
-        self._tell, self._changed = tell, changed
+    def __init__(self, tell: Callable[[ChatEvent], None]) -> None:
+        self._tell = tell
         self._jobs: queue.SimpleQueue[Job] = queue.SimpleQueue()
         self._unfinished = 0
         self._lock = threading.Lock()
@@ -66,11 +65,9 @@ class Worker:
         with self._lock:
             self._unfinished += 1
         self._jobs.put(job)
-        self._changed()
 
     def _run(self) -> None:
         while True:
             run_job(self._jobs.get(), self._tell)
             with self._lock:
                 self._unfinished -= 1
-            self._changed()
