@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from qgpu_isa.encoding import ROM_PARTS, encode_block
+from qgpu_isa.encoding import ROM_PARTS
 from qgpu_isa.formats import word_tokens
 from qgpu_isa.machine_config import CHUNKS_PER_RECORD, WORD_BITS
 from qgpu_isa.program import ProgramImage
@@ -20,6 +20,7 @@ from qgpu_run.engines.engine import Engine, RowEngine
 from qgpu_run.errors import RequestError
 from qgpu_run.launch import MAX_TOKENS, LaunchTrace, OnToken, run_on_engine
 from qgpu_run.launch_request import LaunchRequest
+from qgpu_run.replace_program import replace_program
 
 
 class Session:
@@ -95,25 +96,8 @@ class Session:
     def _setup(self, image: ProgramImage, memory: Mapping[int, int]) -> list[int]:
         encode = vocabulary(self.config).encode
         preamble = [Token(TokenClass.END)] * (CHUNKS_PER_RECORD - 1)
-        tokens = preamble + self._program_tokens(image) + self._memory_tokens(memory)
+        tokens = preamble + replace_program(self._rom, image) + self._memory_tokens(memory)
         return [encode(token) for token in tokens]
-
-    def _program_tokens(self, image: ProgramImage) -> list[Token]:
-        """PROG records of what differs; blocks behind the last are never reached and stay."""
-        config = self.config
-        tokens = []
-        for index, block in enumerate(image.blocks):
-            known, wanted = self._rom[index], list(encode_block(block))
-            for part, row in enumerate(wanted):
-                for chunk in range(config.chunks_per_slot):
-                    low = chunk * config.chunk_bits
-                    mask = (1 << config.chunk_bits) - 1
-                    if (row ^ known[part]) >> low & mask:
-                        number = part * config.chunks_per_slot + chunk
-                        tokens.append(Token(TokenClass.PROG, (index, number)))
-                        tokens += word_tokens(config, row >> low & mask, config.chunk_bits)
-            self._rom[index] = wanted
-        return tokens
 
     def _memory_tokens(self, memory: Mapping[int, int]) -> list[Token]:
         tokens = []
