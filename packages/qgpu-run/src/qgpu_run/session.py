@@ -3,11 +3,14 @@
 Memory stays in the state between launches, and so does the program. What the state holds is known:
 the host wrote it, or has read it back. So a launch sends records only for the words of memory and
 the parts of the program that are to be other than they are.
+
+An engine that only exchanges tokens keeps no state between launches: there each launch begins a
+stream, and the words that are wanted come as tokens.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from qgpu_isa.encoding import ROM_PARTS
 from qgpu_isa.formats import word_tokens
@@ -16,7 +19,8 @@ from qgpu_isa.program import ProgramImage
 from qgpu_isa.vocabulary import Token, TokenClass, vocabulary
 
 from qgpu_run.check_rows import guard_rows, run_request_rows
-from qgpu_run.engines.engine import Engine, RowEngine
+from qgpu_run.engines.engine import Engine, RowEngine, reads_memory
+from qgpu_run.engines.read_back_engine import ReadBackEngine
 from qgpu_run.errors import RequestError
 from qgpu_run.launch import MAX_TOKENS, LaunchTrace, OnToken, run_on_engine
 from qgpu_run.launch_request import LaunchRequest
@@ -27,7 +31,7 @@ class Session:
     """An engine, and the launches that it has run since its state was empty."""
 
     def __init__(self, engine: Engine) -> None:
-        self.engine = engine
+        self.engine = engine if reads_memory(engine) else ReadBackEngine(engine)
         self.config = engine.config
         self.reset()
 
@@ -45,6 +49,7 @@ class Session:
         assume_independent: bool = False,
         max_tokens: int = MAX_TOKENS,
         on_token: OnToken | None = None,
+        wanted: Sequence[range] = (),
     ) -> tuple[LaunchTrace, list[int]]:
         """Runs a launch.
 
@@ -54,9 +59,11 @@ class Session:
             sms: CTAs that run at a time.
             assume_independent: with several, does not look first whether they may.
             on_token: called with the CTA and each decoded token.
+            wanted: words that may have changed and are of use behind the launch.
 
         Returns:
-            the tokens, and the words of memory at the end.
+            the tokens, and the words of memory at the end; of an engine that only exchanges
+            tokens, words that are not wanted are as the host wrote them.
 
         Raises:
             CtaDependenceError: CTAs that were to run side by side depend on each other.
@@ -68,16 +75,26 @@ class Session:
             if not assume_independent:
                 guard_rows(request, max_tokens)
         try:
-            return self._run(request, sms, max_tokens, on_token)
+            return self._run(request, sms, max_tokens, on_token, wanted)
         except BaseException:
             # The state is somewhere within a CTA, after Ctrl-C as well.
             self.reset()
             raise
 
     def _run(
-        self, request: LaunchRequest, sms: int, max_tokens: int, on_token: OnToken | None
+        self,
+        request: LaunchRequest,
+        sms: int,
+        max_tokens: int,
+        on_token: OnToken | None,
+        wanted: Sequence[range],
     ) -> tuple[LaunchTrace, list[int]]:
         launch, engine = request.launch, self.engine
+        if isinstance(engine, ReadBackEngine):
+            self.reset()
+            trace = run_on_engine(launch, engine, max_tokens=max_tokens, on_token=on_token)
+            words = dict(launch.memory) | engine.read_words(wanted)
+            return trace, [words.get(a, 0) for a in range(self.config.memory_words)]
         setup = self._setup(launch.image, launch.memory)
         if sms == 1:
             trace = run_on_engine(
