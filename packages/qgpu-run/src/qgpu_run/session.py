@@ -28,11 +28,17 @@ from qgpu_run.replace_program import replace_program
 
 
 class Session:
-    """An engine, and the launches that it has run since its state was empty."""
+    """An engine, and the launches that it has run since its state was empty.
+
+    Attributes:
+        read_back_tokens: tokens that the engine wrote to tell the last launch's words; None where
+            they are read out of its state.
+    """
 
     def __init__(self, engine: Engine) -> None:
         self.engine = engine if reads_memory(engine) else ReadBackEngine(engine)
         self.config = engine.config
+        self.read_back_tokens: int | None = None
         self.reset()
 
     def reset(self) -> None:
@@ -92,8 +98,10 @@ class Session:
         launch, engine = request.launch, self.engine
         if isinstance(engine, ReadBackEngine):
             self.reset()
+            before = engine.decoded
             trace = run_on_engine(launch, engine, max_tokens=max_tokens, on_token=on_token)
             words = dict(launch.memory) | engine.read_words(wanted)
+            self.read_back_tokens = engine.decoded - before
             return trace, [words.get(a, 0) for a in range(self.config.memory_words)]
         setup = self._setup(launch.image, launch.memory)
         if sms == 1:

@@ -7,6 +7,7 @@ from pathlib import Path
 from qgpu_run.chat.conversation import Conversation
 from qgpu_run.chat.text_model import TextModel
 from qgpu_run.chat.tools import Tools
+from qgpu_run.open_engine import SERVER, SERVER_TIMEOUT
 
 
 def open_conversation(
@@ -17,6 +18,8 @@ def open_conversation(
     mode: str = "normal",
     check: bool = True,
     device: str = "cpu",
+    server: str | None = None,
+    timeout: float = SERVER_TIMEOUT,
 ) -> Conversation:
     """Loads a model for text, and a device for its launches.
 
@@ -27,14 +30,24 @@ def open_conversation(
         mode: `normal` or `advanced`.
         check: whether launches are compared with the reference interpreter.
         device: torch device of the text.
+        server: address of a server that writes the text and runs the launches; `model` is then
+            where the host finds tokenizer and settings, None where the server itself does.
+        timeout: seconds to wait for each piece of its answers.
 
     Raises:
         ModelError: the model cannot be loaded, built, or talked with.
+        ServerError: there is no such server.
     """
     from qgpu.device import Device
 
     from qgpu_run.chat.stand_in import DEFAULT_PROFILE, ensure_stand_in
 
+    if server is not None:
+        from qgpu_run.server.served_text import ServedText
+
+        served = ServedText(server, model, profile, timeout)
+        launches = Device(profile, SERVER, check=check, server=server, timeout=timeout)
+        return Conversation(served, Tools(launches), mode)
     folder = ensure_stand_in(profile or DEFAULT_PROFILE) if model is None else model
     text = TextModel(folder, device=device)
     launches = Device(profile, engine, folder, check=check, torch_device=device)
