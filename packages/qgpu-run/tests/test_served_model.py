@@ -57,3 +57,43 @@ def test_vector_add_on_nano(nano_server: str, invoke: Any) -> None:
     assert data["outputs"] == {"c": [11, 22, 33, 36]}
     assert data["requests"] == 2
     assert data["read_back_tokens"] > 0
+
+
+@pytest.mark.slow
+def test_vector_add_on_default(tmp_path: Path, invoke: Any) -> None:
+    from qgpu_run.load_model import ensure_model
+
+    folder = named(ensure_model("default"), tmp_path / "default")
+    with serve.serving(folder, tmp_path / "log") as url:
+        path = VECTOR_ADD.with_suffix(".cu")
+        options = ("--engine", "server", "--server", url, "--check", "--json")
+        status, text, data = invoke("launch", path, *options)
+    assert status == 0, text
+    assert data["exact"] is True
+    assert data["expected_ok"] is True
+    assert data["requests"] == 2
+
+
+@pytest.mark.slow
+def test_a_chat_on_the_server_alone(tmp_path: Path, invoke: Any) -> None:
+    """Text and launches are the server's; other clients get the model's calls."""
+    import openai
+    from qgpu_run.chat.stand_in import ensure_stand_in
+
+    folder = named(ensure_stand_in(), tmp_path / "chat")
+    with serve.serving(folder, tmp_path / "log") as url:
+        status, text, data = invoke("ask", "--server", url, "--json", "What is 12 + 30?")
+        client = openai.OpenAI(base_url=f"{url}/v1", api_key="none", max_retries=0)
+        answer = client.chat.completions.create(
+            model=client.models.list().data[0].id,
+            messages=[{"role": "user", "content": "What is 12 + 30?"}],
+            temperature=0,
+            max_tokens=100,
+        )
+    assert status == 0, text
+    assert "42" in data["answer"]
+    assert [call["exact"] for call in data["calls"]] == [True]
+    calls = answer.choices[0].message.tool_calls
+    assert calls is not None
+    assert calls[0].function.name == "calculate"
+    assert "12 + 30" in calls[0].function.arguments

@@ -7,7 +7,10 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import httpx2
+import numpy as np
 import pytest
+import qgpu
+import qgpu_run.server.find_machine as find_machine_module
 from qgpu_isa.errors import TokenError
 from qgpu_isa.interpreter import Launch
 from qgpu_isa.machine_config import NANO, SMALL, MachineConfig
@@ -286,3 +289,64 @@ def test_read_back_on_the_command_line(invoke: Any, image_files: Any) -> None:
     assert status == 0, text
     assert data["outputs"] == {"16": [101, 102, 103, 104]}
     assert data["read_back_tokens"] > 0
+
+
+SQUARE = """
+extern "C" __global__ void square(const int* x, int* y) {
+  y[threadIdx.x] = x[threadIdx.x] * x[threadIdx.x];
+}
+"""
+
+
+def test_a_device_on_a_server(monkeypatch: pytest.MonkeyPatch) -> None:
+    server = MockServer(SMALL)
+    monkeypatch.setattr(find_machine_module, "ServerClient", lambda *a, **o: server.client())
+    find_machine_module.connect.cache_clear()
+    device = qgpu.Device(engine="server", server=URL, check=True)
+    assert device.config == SMALL
+    square = qgpu.RawKernel(SQUARE, "square")
+    x = np.array([1, -2, 3, 70000], dtype=np.int32)
+    with device:
+        kept, y = qgpu.asarray(x), qgpu.zeros(4)
+        for times in (1, 2):
+            stats = square(1, 4, (kept, y))
+            assert stats.exact is True
+            assert stats.read_back_tokens
+            assert y.get().tolist() == [1, 4, 9, 70000**2 - 2**32]
+            assert kept.get().tolist() == x.tolist()
+            # One request for the launch; one for the arrays, which lie side by side.
+            assert len(server.prompts) == 2 * times
+        plain = np.zeros(4, dtype=np.int32)
+        square(1, 4, (y, plain))
+        assert plain.tolist() == [1, 16, 81, (70000**2 - 2**32) ** 2 % 2**32]
+    find_machine_module.connect.cache_clear()
+
+
+def test_text_that_a_server_writes(monkeypatch: pytest.MonkeyPatch) -> None:
+    from qgpu_run.chat.conversation import Answered, Conversation
+    from qgpu_run.chat.stand_in import stand_in_base
+    from qgpu_run.chat.tools import Tools
+    from qgpu_run.server.served_text import ServedText
+
+    prompts: list[str] = []
+
+    def handle(request: httpx2.Request) -> httpx2.Response:
+        prompts.append(json.loads(request.content)["prompt"])
+        call = "<tool_call>|\n<function=calculate>\n<parameter=expression>\n6 * 7\n</parameter>"
+        call += "\n</function>\n|</tool_call>"
+        text = call if len(prompts) == 1 else "The |result is 42|."
+        pieces = [_event({"choices": [{"text": piece}]}) for piece in text.split("|")]
+        return httpx2.Response(200, content=b"".join(pieces))
+
+    client = ServerClient(URL, "gpu", transport=httpx2.MockTransport(handle))
+    monkeypatch.setattr("qgpu_run.server.served_text.connect", lambda *a: (client, SMALL))
+    with pytest.raises(ServerError, match="'gpu' is no folder here"):
+        ServedText(URL, None, None, 9.0)
+    text = ServedText(URL, stand_in_base(), None, 9.0)
+    tools = Tools(qgpu.Device(profile="small", engine="interpreter"))
+    *_, answer = Conversation(text, tools).reply("What is 6 * 7?")
+    assert isinstance(answer, Answered)
+    assert answer.text == "The result is 42."
+    assert [call.response for call in answer.calls] == ["42"]
+    assert prompts[0].endswith("<|im_start|>assistant\n<think>\n\n</think>\n\n")
+    assert "<tool_response>\n42\n</tool_response>" in prompts[1]
