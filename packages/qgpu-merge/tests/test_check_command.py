@@ -20,8 +20,8 @@ KEYS = {
     "kl_fp32", "kl_fp32_ci", "kl_bf16", "kl_bf16_ci", "kl_bf16_original_vs_fp32",
     "kl_bf16_merged_vs_fp32", "kl_bf16_merged_fp32norms_vs_fp32",
     "kl_bf16_merged_fp32norms_vs_fp32_ci", "argmax_agreement", "gpu_token_mass_max", "text_wins",
-    "residual_exact", "residual_proof", "greedy_identical", "peak_bytes", "seconds", "tokens",
-    "corpus", "passed", "failures",
+    "residual_exact", "residual_proof", "base_reach", "greedy_identical", "peak_bytes", "seconds",
+    "tokens", "corpus", "passed", "failures",
 }  # fmt: skip
 
 

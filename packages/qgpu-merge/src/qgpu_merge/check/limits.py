@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from qgpu_merge.check.base_reach import LIMIT
 from qgpu_merge.check.result import Result
 
 KL_FP32 = 1e-5
@@ -42,5 +43,10 @@ def failures(result: Result) -> list[str]:
     more = result.proof.problem_count - len(result.proof.problems)
     if more > 0:
         found.append(f"the proof fails for {more} more rows")
+    if not result.reach.holds:
+        found.append(
+            f"on GPU tokens {result.reach.where} can reach {result.reach.largest:.1e}, "
+            f"the limit is {LIMIT:.1e}"
+        )
     found += result.continuation_differences
     return found
