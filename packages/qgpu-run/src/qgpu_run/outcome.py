@@ -25,6 +25,9 @@ class Outcome:
         baseline_tokens: tokens under the naive lowering, if known.
         checks: which comparisons were made.
         problems: texts for people: differences, a fault.
+        read_back_tokens, read_back_setup_tokens: what the engine and the host wrote to read the
+            results back, where they came as tokens; no part of the launch's.
+        requests, prompt_tokens: what was asked of a server.
         status: exit status.
     """
 
@@ -43,6 +46,10 @@ class Outcome:
     baseline_tokens: int | None = None
     checks: list[str] = field(default_factory=list)
     problems: list[str] = field(default_factory=list)
+    read_back_tokens: int | None = None
+    read_back_setup_tokens: int | None = None
+    requests: int | None = None
+    prompt_tokens: int | None = None
     status: int = 0
 
     def fail(self, problem: str) -> None:
@@ -78,6 +85,10 @@ class Outcome:
             "seconds": round(self.seconds, 3),
             "sms": self.sms,
             "guard_seconds": None if self.guard_seconds is None else round(self.guard_seconds, 3),
+            "read_back_tokens": self.read_back_tokens,
+            "read_back_setup_tokens": self.read_back_setup_tokens,
+            "requests": self.requests,
+            "prompt_tokens": self.prompt_tokens,
             "outputs": self.outputs,
             "problems": self.problems,
         }
@@ -95,6 +106,13 @@ class Outcome:
             f"{self.tokens} tokens{versus}, {self.setup_tokens} setup tokens, "
             f"{self.seconds:.1f} s{rate}"
         )
+        if self.read_back_tokens is not None:
+            lines.append(
+                f"results read back as tokens: {self.read_back_tokens} tokens, "
+                f"{self.read_back_setup_tokens} setup tokens"
+            )
+        if self.requests is not None:
+            lines.append(f"{self.requests} requests with {self.prompt_tokens} prompt tokens")
         if self.guard_seconds is not None:
             lines.append(
                 f"up to {self.sms} CTAs at a time; none needs what another writes, as the "

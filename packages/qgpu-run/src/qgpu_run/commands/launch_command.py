@@ -17,6 +17,8 @@ from qgpu_run.kernel_to_launch import (
 )
 from qgpu_run.launch_request import LaunchRequest
 from qgpu_run.open_engine import (
+    ENGINES,
+    SERVER,
     EngineChoice,
     MachineChoice,
     device_option,
@@ -25,6 +27,8 @@ from qgpu_run.open_engine import (
     max_tokens_option,
     model_option,
     profile_option,
+    server_option,
+    timeout_option,
 )
 from qgpu_run.progress import Progress
 from qgpu_run.run_request import run_request
@@ -39,7 +43,9 @@ from qgpu_run.run_request import run_request
 @click.option("--arg", "arguments", multiple=True, help="NAME[:TYPE]=VALUE, see below.")
 @profile_option()
 @model_option()
-@engine_option()
+@engine_option((*ENGINES, SERVER))
+@server_option()
+@timeout_option()
 @device_option()
 @click.option("--check", is_flag=True, help="Compare every token with the interpreter's.")
 @click.option("--verify", is_flag=True, help="Compare by teacher forcing, at prefill speed.")
@@ -55,6 +61,7 @@ from qgpu_run.run_request import run_request
     is_flag=True,
     help="With --sms: do not look first whether CTAs depend on each other.",
 )
+@click.option("--read-back", is_flag=True, help="Get the results as tokens that the model writes.")
 @max_tokens_option()
 @json_option()
 def command(
@@ -67,11 +74,14 @@ def command(
     profile: str | None,
     model: Path | None,
     engine: str,
+    server: str | None,
+    timeout: float,
     device: str,
     check: bool,
     verify: bool,
     sms: int,
     assume_independent: bool,
+    read_back: bool,
     max_tokens: int,
     as_json: bool,
 ) -> int:
@@ -85,10 +95,14 @@ def command(
     With --sms, CTAs start from the memory that the host wrote and what they changed is put
     together afterwards. The launch is refused if one reads or writes a word that another writes.
 
+    With --engine server, the model is one that a server holds: `--model` is then the name that the
+    server knows it by, needed only where it has several. Results are read back as tokens, as with
+    --read-back on any engine; --check then compares every token, and the words that were read.
+
     Exits with 0 if all is well, 1 on a fault, a difference or an unexpected result, 2 on wrong
     input.
     """
-    choice = EngineChoice(engine, profile, model, device)
+    choice = EngineChoice(engine, profile, model, device, server, timeout)
     request = file_to_request(file, LaunchOptions(spec, kernel, grid, block, arguments), choice)
     progress = Progress()
     outcome = run_request(
@@ -98,6 +112,7 @@ def command(
         verify=verify,
         sms=sms,
         assume_independent=assume_independent,
+        read_back=read_back,
         max_tokens=max_tokens,
         on_token=progress.wrote,
     )
