@@ -6,6 +6,8 @@ import math
 from dataclasses import dataclass, field
 from typing import Any
 
+from qgpu_run.speculate import Speculation
+
 
 @dataclass
 class Outcome:
@@ -24,6 +26,7 @@ class Outcome:
         min_margin: smallest logit margin in bf16 steps; None where there are no logits.
         baseline_tokens: tokens under the naive lowering, if known.
         checks: which comparisons were made.
+        speculation: what came of drafts, if the host proposed any.
         problems: texts for people: differences, a fault.
         status: exit status.
     """
@@ -42,6 +45,7 @@ class Outcome:
     min_margin: float | None = None
     baseline_tokens: int | None = None
     checks: list[str] = field(default_factory=list)
+    speculation: Speculation | None = None
     problems: list[str] = field(default_factory=list)
     status: int = 0
 
@@ -78,6 +82,7 @@ class Outcome:
             "seconds": round(self.seconds, 3),
             "sms": self.sms,
             "guard_seconds": None if self.guard_seconds is None else round(self.guard_seconds, 3),
+            "speculation": None if self.speculation is None else self.speculation.to_dict(),
             "outputs": self.outputs,
             "problems": self.problems,
         }
@@ -100,6 +105,8 @@ class Outcome:
                 f"up to {self.sms} CTAs at a time; none needs what another writes, as the "
                 f"reference interpreter saw in {self.guard_seconds:.2f} s of these"
             )
+        if self.speculation is not None:
+            lines += self.speculation.lines()
         if self.checks:
             lines.append(f"{' and '.join(self.checks)}: {self._compared()}")
         if self.min_margin is not None:

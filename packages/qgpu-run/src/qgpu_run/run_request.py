@@ -14,6 +14,7 @@ from qgpu_run.errors import RequestError
 from qgpu_run.launch import MAX_TOKENS, LaunchTrace, OnToken, run_on_engine
 from qgpu_run.launch_request import LaunchRequest
 from qgpu_run.outcome import Outcome
+from qgpu_run.speculate import SpeculatingEngine
 from qgpu_run.verify import verify_launch
 
 
@@ -25,6 +26,7 @@ def run_request(
     verify: bool = False,
     sms: int = 1,
     assume_independent: bool = False,
+    speculate: int = 0,
     max_tokens: int = MAX_TOKENS,
     on_token: OnToken | None = None,
 ) -> Outcome:
@@ -36,12 +38,17 @@ def run_request(
     Args:
         sms: CTAs that run at a time; each then starts from the memory that the host wrote.
         assume_independent: does not look first whether they may.
+        speculate: tokens that the host proposes at a time for the weights to judge.
 
     Raises:
         RequestError: the engine is another machine, or cannot do this.
     """
     if sms > 1 and verify:
         raise RequestError("--verify reads a launch as one stream: it takes no --sms")
+    if speculate and (verify or sms > 1):
+        raise RequestError("--speculate decodes one stream: it takes no --verify and no --sms")
+    spoken = SpeculatingEngine(engine, draft_tokens=speculate) if speculate else None
+    engine = spoken or engine
     outcome = Outcome(request.kernel, request.launch.config.name, engine.name, sms=sms)
     started = time.monotonic()
     try:
@@ -64,6 +71,8 @@ def run_request(
     except ExecutionError as error:
         outcome.seconds = time.monotonic() - started
         outcome.fail(str(error))
+    if spoken is not None:
+        outcome.speculation = spoken.speculation
     return outcome
 
 
