@@ -26,8 +26,9 @@ SAMPLE = (
     "scan/block_scan",
     "matrix/trace",
     "elementwise/vector_add",
+    "expression/checked_sum",
 )
-"""Barriers, shuffles, atomics, shared memory, calls, loops; two found addresses of two numbers."""
+"""Barriers, shuffles, atomics, shared memory, calls, loops, blocks that cannot be reached."""
 
 
 @pytest.fixture(scope="module")
