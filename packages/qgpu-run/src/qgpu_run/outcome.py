@@ -6,6 +6,8 @@ import math
 from dataclasses import dataclass, field
 from typing import Any
 
+from qgpu_run.speculate import Speculation
+
 
 @dataclass
 class Outcome:
@@ -24,6 +26,7 @@ class Outcome:
         min_margin: smallest logit margin in bf16 steps; None where there are no logits.
         baseline_tokens: tokens under the naive lowering, if known.
         checks: which comparisons were made.
+        speculation: what came of drafts, if the host proposed any.
         problems: texts for people: differences, a fault.
         read_back_tokens, read_back_setup_tokens: what the engine and the host wrote to read the
             results back, where they came as tokens; no part of the launch's.
@@ -45,6 +48,7 @@ class Outcome:
     min_margin: float | None = None
     baseline_tokens: int | None = None
     checks: list[str] = field(default_factory=list)
+    speculation: Speculation | None = None
     problems: list[str] = field(default_factory=list)
     read_back_tokens: int | None = None
     read_back_setup_tokens: int | None = None
@@ -89,6 +93,7 @@ class Outcome:
             "read_back_setup_tokens": self.read_back_setup_tokens,
             "requests": self.requests,
             "prompt_tokens": self.prompt_tokens,
+            "speculation": None if self.speculation is None else self.speculation.to_dict(),
             "outputs": self.outputs,
             "problems": self.problems,
         }
@@ -118,6 +123,8 @@ class Outcome:
                 f"up to {self.sms} CTAs at a time; none needs what another writes, as the "
                 f"reference interpreter saw in {self.guard_seconds:.2f} s of these"
             )
+        if self.speculation is not None:
+            lines += self.speculation.lines()
         if self.checks:
             lines.append(f"{' and '.join(self.checks)}: {self._compared()}")
         if self.min_margin is not None:

@@ -17,6 +17,7 @@ from qgpu_run.errors import RequestError
 from qgpu_run.launch import MAX_TOKENS, LaunchTrace, OnToken, run_on_engine
 from qgpu_run.launch_request import LaunchRequest
 from qgpu_run.outcome import Outcome
+from qgpu_run.speculate import SpeculatingEngine
 from qgpu_run.verify import verify_launch
 
 
@@ -29,6 +30,7 @@ def run_request(
     sms: int = 1,
     assume_independent: bool = False,
     read_back: bool = False,
+    speculate: int = 0,
     max_tokens: int = MAX_TOKENS,
     on_token: OnToken | None = None,
 ) -> Outcome:
@@ -42,16 +44,23 @@ def run_request(
         assume_independent: does not look first whether they may.
         read_back: has the engine write out the results as tokens, as it is with an engine that
             only exchanges tokens; `check` then compares these words alone.
+        speculate: tokens that the host proposes at a time for the weights to judge.
 
     Raises:
         RequestError: the engine is another machine, or cannot do this.
     """
     if sms > 1 and verify:
         raise RequestError("--verify reads a launch as one stream: it takes no --sms")
+    if speculate and (verify or sms > 1):
+        raise RequestError("--speculate decodes one stream: it takes no --verify and no --sms")
     if read_back or not reads_memory(engine):
-        if sms > 1 or verify:
-            raise RequestError("reading results back as tokens goes without --sms and --verify")
+        if sms > 1 or verify or speculate:
+            raise RequestError(
+                "reading results back as tokens goes without --sms, --verify and --speculate"
+            )
         engine = ReadBackEngine(engine)
+    spoken = SpeculatingEngine(engine, draft_tokens=speculate) if speculate else None
+    engine = spoken or engine
     outcome = Outcome(request.kernel, request.launch.config.name, engine.name, sms=sms)
     started = time.monotonic()
     try:
@@ -75,6 +84,8 @@ def run_request(
         outcome.seconds = time.monotonic() - started
         outcome.fail(str(error))
     _take_counts(engine, outcome)
+    if spoken is not None:
+        outcome.speculation = spoken.speculation
     return outcome
 
 

@@ -32,6 +32,7 @@ from qgpu_run.open_engine import (
 )
 from qgpu_run.progress import Progress
 from qgpu_run.run_request import run_request
+from qgpu_run.speculate import DRAFT_TOKENS
 
 
 @click.command()
@@ -49,6 +50,18 @@ from qgpu_run.run_request import run_request
 @device_option()
 @click.option("--check", is_flag=True, help="Compare every token with the interpreter's.")
 @click.option("--verify", is_flag=True, help="Compare by teacher forcing, at prefill speed.")
+@click.option(
+    "--speculate",
+    is_flag=True,
+    help="Let the interpreter propose tokens, which the weights accept or reject.",
+)
+@click.option(
+    "--draft-tokens",
+    type=click.IntRange(1),
+    default=DRAFT_TOKENS,
+    show_default=True,
+    help="With --speculate: tokens proposed at a time.",
+)
 @click.option(
     "--sms",
     type=click.IntRange(1),
@@ -79,6 +92,8 @@ def command(
     device: str,
     check: bool,
     verify: bool,
+    speculate: bool,
+    draft_tokens: int,
     sms: int,
     assume_independent: bool,
     read_back: bool,
@@ -99,6 +114,9 @@ def command(
     server knows it by, needed only where it has several. Results are read back as tokens, as with
     --read-back on any engine; --check then compares every token, and the words that were read.
 
+    With --speculate, the model reads several proposed tokens in one forward pass and chooses at
+    each position itself; where it chooses another token, its own stands.
+
     Exits with 0 if all is well, 1 on a fault, a difference or an unexpected result, 2 on wrong
     input.
     """
@@ -113,6 +131,7 @@ def command(
         sms=sms,
         assume_independent=assume_independent,
         read_back=read_back,
+        speculate=draft_tokens if speculate else 0,
         max_tokens=max_tokens,
         on_token=progress.wrote,
     )
