@@ -121,10 +121,12 @@ class LayerMap:
 
     def lines(self) -> Iterator[str]:
         """The map as text, a part a line."""
-        yield f"{'part':12}{'heads':>6}{'neurons':>9}  {'layers':24}what it does"
+        places = {name: ranges(part.layers) for name, part in self.parts.items()}
+        width = max(map(len, places.values())) + 2
+        yield f"{'part':12}{'heads':>5}{'neurons':>9}  {'layers':{width}}what it does"
         for name, part in self.parts.items():
             heads, neurons = sum(part.heads.values()), sum(part.neurons.values())
-            yield f"{name:12}{heads:6}{neurons:9}  {ranges(part.layers):24}{PARTS[name]}"
+            yield f"{name:12}{heads:5}{neurons:9}  {places[name]:{width}}{PARTS[name]}"
 
 
 def part_of(op: str) -> str:
