@@ -203,8 +203,8 @@ def split_console(session: str) -> Iterator[tuple[int, str, str]]:
 
 
 def same_output(shown: str, printed: str) -> bool:
-    """Whether a command printed what is shown, where `...` stands for anything."""
-    parts = (re.escape(part) for part in _tidy(shown).split("..."))
+    """Whether a command printed what is shown, where `...` and space around it is anything."""
+    parts = (re.escape(part) for part in re.split(r"\s*\.\.\.\s*", _tidy(shown)))
     return re.fullmatch(".*?".join(parts), _tidy(printed), re.DOTALL) is not None
 
 

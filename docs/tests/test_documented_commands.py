@@ -24,7 +24,7 @@ from documented_commands import (
 from run_command import environment, run_command, run_in_terminal
 
 PAGES = {page.relative_to(ROOT).as_posix(): page for page in pages()}
-QUICK_SECONDS, SLOW_SECONDS = 300, 3600
+QUICK_SECONDS, SLOW_SECONDS = 600, 3600
 
 
 @pytest.fixture(scope="session")
@@ -65,6 +65,7 @@ def _run(page: str, how: tuple[How, ...], folder: Path, cache: Path, seconds: fl
             assert same_output(command.output, printed), f"{what}\nshown:\n{command.output}"
 
 
+@pytest.mark.timeout(4 * QUICK_SECONDS)
 @pytest.mark.parametrize("page", list(_with(How.QUICK)))
 def test_quick_commands_run(page: str, folder: Path, cache: Path) -> None:
     _run(page, (How.QUICK,), folder, cache, QUICK_SECONDS)
@@ -183,5 +184,6 @@ def test_words_of_a_command() -> None:
 def test_outputs() -> None:
     assert same_output("a  \n...c\n", "a\nb\nbc")
     assert same_output("1 in ... s", "1 in 0.3 s\n")
+    assert same_output("a long\n... line\nb", "a long and longer line\nb")
     assert not same_output("a\n", "a\nb\n")
     assert not same_output("a.c\n", "abc\n")

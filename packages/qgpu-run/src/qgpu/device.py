@@ -89,7 +89,7 @@ class Device:
         choice = EngineChoice(engine, profile, folder, torch_device)
         self.config = choice.machine()
         self.sms, self.assume_independent, self.max_tokens = sms, assume_independent, max_tokens
-        opened = choice.open(self.config, Progress())
+        opened = choice.open(self.config, Progress(shown=False))
         self.engine_name = opened.name
         self._checked = CheckedEngine(opened) if check else None
         self._session = Session(self._checked or opened)
