@@ -1,10 +1,8 @@
-"""The command line: what the documents show, the cache, and wrong inputs."""
+"""The command line: the cache, and wrong inputs."""
 
 from __future__ import annotations
 
 import json
-import os
-import re
 import subprocess
 import sys
 from pathlib import Path
@@ -17,8 +15,6 @@ from qgpu_circuit.compile_profile import ensure_circuit
 from qgpu_circuit.evaluate import CircuitFileError, read_tensors
 from qgpu_isa import NANO, launch_tokens, vocabulary
 from qgpu_isa.random_programs import random_launch
-
-DOCUMENT = Path(__file__).parents[3] / "docs" / "circuit.md"
 
 
 def call(*arguments: object, stdin: str | None = None) -> Result:
@@ -42,23 +38,6 @@ def trace(tmp_path: Path) -> Path:
     path = tmp_path / "trace"
     path.write_text("# machine nano\n" + "\n".join(map(str, ids)) + "\n")
     return path
-
-
-def test_the_document_s_commands_print_what_it_shows(tmp_path: Path) -> None:
-    section = DOCUMENT.read_text().split("## Looking inside")[1].split("\n## ")[0]
-    blocks = re.findall(r"```\n(.*?)```", section, re.DOTALL)
-    look, evaluate, shown = (block.replace("/tmp/", f"{tmp_path}/") for block in blocks)
-    places = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
-    environment = os.environ | {"PATH": places, "QGPU_CACHE": str(tmp_path / "cache")}
-    outputs = []
-    for block in (look, evaluate):
-        command = ["bash", "-e", "-c", block.replace("uv run ", "")]
-        done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
-        assert done.returncode == 0, done.stderr
-        outputs.append(done.stdout)
-    assert "min_margin" in outputs[0]
-    assert "next_block/first[0]: relu(" in outputs[0]
-    assert outputs[1] == shown
 
 
 def test_eval_prints_what_weights_and_netlist_answer(nano_folder: Path, trace: Path) -> None:

@@ -12,7 +12,7 @@ import click
 from click.core import ParameterSource
 from qgpu_isa import PROFILES, profile
 from qgpu_isa.errors import QgpuError, os_error_text
-from qgpu_isa.files import read_text
+from qgpu_isa.files import read_text, write_text
 from qgpu_isa.machine_config import FIT
 from qgpu_isa.termination import clean_termination
 
@@ -174,6 +174,30 @@ def report(
         click.echo(
             f"{i:<6}{layer.heads:7}{layer.neurons:9}{layer.clearing:10}{layer.dimensions:12}"
         )
+
+
+@main.command("map")
+@fit_option
+@base_option
+@click.option(
+    "-o", "--output", type=click.Path(path_type=Path), help="Draw a picture (SVG) to this file."
+)
+@json_option
+@readable_errors
+def show_map(name: str, base: Path | None, output: Path | None, as_json: bool) -> None:
+    """Print which part of the machine stands in which layers, or draw it."""
+    from qgpu_circuit.compile_profile import compile_profile, shape_of
+    from qgpu_circuit.layer_map import layer_map
+    from qgpu_circuit.layer_map_to_svg import layer_map_to_svg
+
+    found = layer_map(*compile_profile(*shape_of(name, base)))
+    if output is not None:
+        write_text(output, layer_map_to_svg(found))
+    if as_json:
+        click.echo(json.dumps(found.as_dict()))
+    elif output is None:
+        for line in found.lines():
+            click.echo(line)
 
 
 @main.command("graph")

@@ -111,7 +111,7 @@ class Device:
         choice = EngineChoice(engine, profile, folder, torch_device, server, timeout)
         self.config = choice.machine()
         self.sms, self.assume_independent, self.max_tokens = sms, assume_independent, max_tokens
-        opened = choice.open(self.config, Progress())
+        opened = choice.open(self.config, Progress(shown=False))
         self.engine_name = opened.name
         self.engine = opened if wrap_engine is None else wrap_engine(opened)
         self._around_launch = around_launch or (lambda request: nullcontext())
