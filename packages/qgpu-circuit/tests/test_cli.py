@@ -119,3 +119,41 @@ def test_help_imports_no_arrays() -> None:
     code += "standalone_mode=False); sys.exit('numpy' in sys.modules)"
     subprocess.run([sys.executable, "-c", code], check=True, stdout=subprocess.DEVNULL)
     assert "version 0" in call("--version").output
+
+
+def test_emit_refuses_a_base_that_is_too_small(tmp_path: Path) -> None:
+    from transformers import Qwen3_5TextConfig
+
+    config = Qwen3_5TextConfig(
+        hidden_size=64,
+        intermediate_size=96,
+        linear_num_key_heads=1,
+        linear_num_value_heads=1,
+        num_hidden_layers=4,
+    )
+    config.save_pretrained(tmp_path)
+    base = tmp_path / "config.json"
+    arguments = ["emit", "--base", str(base), "--no-pad", "-o", str(tmp_path / "out")]
+    for name, part in (("nano", "--pad"), ("small", "take a smaller --profile")):
+        result = CliRunner().invoke(main, [*arguments, "--profile", name])
+        assert result.exit_code == 2
+        assert f"machine '{name}' needs layers" in result.output
+        assert part in result.output
+        assert ("smaller" in result.output) is (name != "nano")
+    result = CliRunner().invoke(main, [*arguments, "--profile", "fit"])
+    assert result.exit_code == 2
+    assert "no machine fits a base 64 wide" in result.output
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_full_disk_is_one_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    import safetensors
+
+    def full(*_: object) -> None:
+        raise safetensors.SafetensorError("I/O error: No space left on device (os error 28)")
+
+    monkeypatch.setattr(safetensors, "serialize_file", full)
+    result = CliRunner().invoke(main, ["emit", "--profile", "nano", "-o", str(tmp_path / "out")])
+    assert result.exit_code == 2
+    assert "No space left on device" in result.output
+    assert list(tmp_path.iterdir()) == []

@@ -13,6 +13,7 @@ from qgpu_isa import PROFILES, profile
 from qgpu_isa.errors import QgpuError, os_error_text
 from qgpu_isa.files import read_text, write_text
 from qgpu_isa.machine_config import FIT
+from qgpu_isa.termination import clean_termination
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -55,7 +56,8 @@ def readable_errors(command: Callable[P, R]) -> Callable[P, R]:
     @wraps(command)
     def run(*args: P.args, **kwargs: P.kwargs) -> R:
         try:
-            return command(*args, **kwargs)
+            with clean_termination():
+                return command(*args, **kwargs)
         except QgpuError as error:
             raise _Failure(str(error), error.exit_code) from None
         except OSError as error:
@@ -79,12 +81,21 @@ def main() -> None:
     type=click.Path(path_type=Path),
     help="Folder to write, made with its parents; default: in the cache.",
 )
+@click.option(
+    "--pad/--no-pad", default=True, help="Let a base that is too small grow, or refuse it."
+)
 @click.option("--force", is_flag=True, help="Replace an existing circuit.")
 @click.option("--quiet", is_flag=True, help="No progress.")
 @json_option
 @readable_errors
 def emit(
-    name: str, base: Path | None, output: Path | None, force: bool, quiet: bool, as_json: bool
+    name: str,
+    base: Path | None,
+    output: Path | None,
+    pad: bool,
+    force: bool,
+    quiet: bool,
+    as_json: bool,
 ) -> None:
     """Write circuit.safetensors (sparse) and circuit.json.
 
@@ -102,7 +113,7 @@ def emit(
         shape_of,
     )
 
-    name, shape = shape_of(name, base)
+    name, shape = shape_of(name, base, may_pad=pad)
     if output is None:
         output = ensure_circuit(name, shape, force=force, quiet=quiet)
     else:

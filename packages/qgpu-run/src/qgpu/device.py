@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
@@ -16,6 +17,7 @@ from qgpu_ptx.launch_shape import LaunchShape
 from qgpu_ptx.lower import LoweredKernel, lower
 from qgpu_ptx.memory_layout import WORD_BYTES
 from qgpu_run.engines.checked_engine import CheckedEngine
+from qgpu_run.engines.engine import Engine
 from qgpu_run.errors import RequestError
 from qgpu_run.launch import MAX_TOKENS, OnToken
 from qgpu_run.launch_request import LaunchRequest
@@ -56,6 +58,9 @@ class Device:
 
     As a context it is the current device: `with qgpu.Device(engine="transformers"): ...`.
 
+    Attributes:
+        engine: runs the launches; whoever uses it otherwise calls `reset` afterwards.
+
     Args:
         profile: machine; default: `default`, or that of `model`.
         engine: sparse, transformers or interpreter.
@@ -66,6 +71,9 @@ class Device:
         torch_device: of the transformers engine.
         check: compares every launch with the reference interpreter, as `launch --check` does, but
             goes on after a difference; `LaunchStats.exact` says what came of it.
+        wrap_engine: called once with the engine; what it returns is run in its place, so that a
+            program can look on or end a launch. A wrapper is one row: sms=1.
+        around_launch: gives a context for each launch, which is entered right before it.
 
     Raises:
         ModelError, RequestError: there is no such model, or it cannot be built.
@@ -82,7 +90,11 @@ class Device:
         max_tokens: int = MAX_TOKENS,
         torch_device: str = "cpu",
         check: bool = False,
+        wrap_engine: Callable[[Engine], Engine] | None = None,
+        around_launch: Callable[[LaunchRequest], AbstractContextManager[object]] | None = None,
     ) -> None:
+        if wrap_engine is not None and sms > 1:
+            raise RequestError("a device with a wrapped engine runs CTAs one by one: sms=1")
         if check and sms > 1:
             raise RequestError("a device that checks runs CTAs one after the other: sms=1")
         folder = None if model is None else Path(model)
@@ -91,11 +103,29 @@ class Device:
         self.sms, self.assume_independent, self.max_tokens = sms, assume_independent, max_tokens
         opened = choice.open(self.config, Progress(shown=False))
         self.engine_name = opened.name
-        self._checked = CheckedEngine(opened) if check else None
-        self._session = Session(self._checked or opened)
+        self.engine = opened if wrap_engine is None else wrap_engine(opened)
+        self._around_launch = around_launch or (lambda request: nullcontext())
+        self.set_check(check)
         self.pool = MemoryPool(self.config)
         self._memory = [0] * self.config.global_words
         self._lowered: dict[tuple[Any, ...], LoweredKernel] = {}
+
+    def set_check(self, check: bool) -> None:
+        """Begins or ends comparing launches with the reference interpreter; for one row alone."""
+        self._checked = CheckedEngine(self.engine) if check else None
+        self._session = Session(self._checked or self.engine)
+
+    @property
+    def checks(self) -> bool:
+        """Whether launches are compared with the reference interpreter."""
+        return self._checked is not None
+
+    def reset(self) -> None:
+        """Begins with an empty state, after `engine` was used for something else.
+
+        Device arrays keep what they hold: the next launch sends it.
+        """
+        self._session.reset()
 
     def __enter__(self) -> Device:
         _current.append(self)
@@ -157,13 +187,14 @@ class Device:
             request = LaunchRequest(
                 launch, kernel=kernel.name, arrays=arrays, private=lowered.private
             )
-            trace, words = self._session.run(
-                request,
-                sms=self.sms,
-                assume_independent=self.assume_independent,
-                max_tokens=self.max_tokens,
-                on_token=on_token,
-            )
+            with self._around_launch(request):
+                trace, words = self._session.run(
+                    request,
+                    sms=self.sms,
+                    assume_independent=self.assume_independent,
+                    max_tokens=self.max_tokens,
+                    on_token=on_token,
+                )
             exact = None if self._checked is None else self._checked.compare()
             if exact is False:
                 # The interpreter cannot follow from here; both begin anew.

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 import click
 from qgpu_isa.machine_config import PROFILES, MachineConfig
@@ -21,6 +21,29 @@ MODEL_ENGINES = ("transformers", "sparse")
 """Engines that run the weights of a checkpoint."""
 
 ENGINES = (*MODEL_ENGINES, "interpreter")
+
+
+class MachineChoice(Protocol):
+    """Which machine a kernel is to be lowered for."""
+
+    @property
+    def is_explicit(self) -> bool:
+        """Whether it must be this one; a program image names its own."""
+
+    def machine(self) -> MachineConfig:
+        """The machine."""
+
+
+@dataclass(frozen=True)
+class OpenedMachine:
+    """The machine of an engine that is open already."""
+
+    config: MachineConfig
+    is_explicit: bool = True
+
+    def machine(self) -> MachineConfig:
+        """The machine."""
+        return self.config
 
 
 @dataclass(frozen=True)
@@ -102,10 +125,10 @@ class EngineChoice:
 Decorator = Callable[[Any], Any]
 
 
-def profile_option() -> Decorator:
+def profile_option(default: str = DEFAULT_PROFILE) -> Decorator:
     """`--profile` with its default left open, so that a checkpoint or image can decide."""
     return click.option(
-        "--profile", type=click.Choice(list(PROFILES)), help="Machine; default: default."
+        "--profile", type=click.Choice(list(PROFILES)), help=f"Machine; default: {default}."
     )
 
 

@@ -31,8 +31,8 @@ class Session:
         self.reset()
 
     def reset(self) -> None:
-        """Begins with an empty state."""
-        self.engine.reset()
+        """Has the next launch begin with an empty state."""
+        self._stale = True
         self._rom = [[0] * ROM_PARTS for _ in range(self.config.rom_blocks)]
         self._memory = [0] * self.config.memory_words
 
@@ -59,13 +59,16 @@ class Session:
 
         Raises:
             CtaDependenceError: CTAs that were to run side by side depend on each other.
-            ExecutionError: the launch did not end, or in a fault; the state is then empty.
+            ExecutionError: the launch did not end, or in a fault; the next one begins anew.
         """
         if sms > 1:
             if not isinstance(self.engine, RowEngine):
                 raise RequestError(f"engine {self.engine.name} runs CTAs one after the other")
             if not assume_independent:
                 guard_rows(request, max_tokens)
+        if self._stale:
+            self.engine.reset()
+            self._stale = False
         try:
             return self._run(request, sms, max_tokens, on_token)
         except BaseException:

@@ -7,9 +7,11 @@ from typing import Any
 
 import numpy as np
 import pytest
+from click.testing import CliRunner
 from qgpu_run.standin.batches import CONTEXT_WEIGHT, batches, token_weights
 from qgpu_run.standin.dialogues import Dialogue, draw_dialogue
 from qgpu_run.standin.tokenizer import VOCABULARY, train_tokenizer
+from qgpu_run.standin.write_dialogues import main as write_dialogues
 
 
 @pytest.fixture(scope="module")
@@ -80,6 +82,15 @@ def test_batches_are_the_same_for_the_same_seed(tokenizer: Any) -> None:
         assert np.array_equal(a.ids, b.ids)
         assert a.ids.shape == a.weights.shape
         assert a.ids.size <= 2048
+
+
+def test_dialogues_are_written_as_text(tmp_path: Path) -> None:
+    target = tmp_path / "dialogues.txt"
+    done = CliRunner().invoke(write_dialogues, ["-o", str(target), "--count", "3", "--seed", "2"])
+    assert done.exit_code == 0, done.output
+    text = target.read_text(encoding="utf-8")
+    assert text.startswith("<|im_start|>")
+    assert text.count("<|im_start|>user") >= 3
 
 
 def test_training_goes_on_where_it_was_stopped(tokenizer: Any, tmp_path: Path) -> None:

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from contextlib import AbstractContextManager
 from pathlib import Path
 
 from qgpu_run.chat.conversation import Conversation
 from qgpu_run.chat.text_model import TextModel
 from qgpu_run.chat.tools import Tools
+from qgpu_run.engines.engine import Engine
+from qgpu_run.launch_request import LaunchRequest
 
 
 def open_conversation(
@@ -17,6 +21,9 @@ def open_conversation(
     mode: str = "normal",
     check: bool = True,
     device: str = "cpu",
+    wrap_engine: Callable[[Engine], Engine] | None = None,
+    around_launch: Callable[[LaunchRequest], AbstractContextManager[object]] | None = None,
+    say: Callable[[str], None] | None = None,
 ) -> Conversation:
     """Loads a model for text, and a device for its launches.
 
@@ -27,6 +34,8 @@ def open_conversation(
         mode: `normal` or `advanced`.
         check: whether launches are compared with the reference interpreter.
         device: torch device of the text.
+        wrap_engine, around_launch: as `qgpu.Device` takes them.
+        say: gets the lines that building the stand-in writes; None: they go to standard error.
 
     Raises:
         ModelError: the model cannot be loaded, built, or talked with.
@@ -35,7 +44,15 @@ def open_conversation(
 
     from qgpu_run.chat.stand_in import DEFAULT_PROFILE, ensure_stand_in
 
-    folder = ensure_stand_in(profile or DEFAULT_PROFILE) if model is None else model
+    folder = ensure_stand_in(profile or DEFAULT_PROFILE, say) if model is None else model
     text = TextModel(folder, device=device)
-    launches = Device(profile, engine, folder, check=check, torch_device=device)
+    launches = Device(
+        profile,
+        engine,
+        folder,
+        check=check,
+        torch_device=device,
+        wrap_engine=wrap_engine,
+        around_launch=around_launch,
+    )
     return Conversation(text, Tools(launches), mode)

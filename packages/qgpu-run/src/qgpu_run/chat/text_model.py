@@ -94,7 +94,7 @@ class TextModel:
         loaded = load_model(folder, device=device)
         skip_text_layers(loaded)
         self.model, self.manifest = loaded.model, loaded.manifest
-        self.tokenizer = _load_tokenizer(folder)
+        self.tokenizer = load_tokenizer(folder)
         parameters = inspect.signature(self.model.forward).parameters
         self._cache_name = "cache" if "cache" in parameters else "past_key_values"
         self._now: _Read | None = None
@@ -197,9 +197,16 @@ class TextModel:
         return found
 
 
-def _load_tokenizer(folder: Path) -> Any:
+def load_tokenizer(folder: Path) -> Any:
+    """The tokenizer of a checkpoint, which has a chat template.
+
+    Raises:
+        ModelError: there is none, or it cannot be read.
+    """
     from transformers import AutoTokenizer
 
+    if not any((folder / name).is_file() for name in ("tokenizer.json", "tokenizer_config.json")):
+        raise ModelError(f"{folder} has no tokenizer, so it cannot be talked with")
     loader: Any = AutoTokenizer
     try:
         tokenizer = loader.from_pretrained(folder, local_files_only=True)

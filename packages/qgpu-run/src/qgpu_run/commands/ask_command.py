@@ -14,7 +14,7 @@ from qgpu_run.open_engine import device_option, engine_option, json_option, prof
 
 @click.command()
 @click.argument("model_and_question", metavar="[MODEL] QUESTION", nargs=-1, required=True)
-@profile_option()
+@profile_option("the model's, small for the stand-in")
 @engine_option(("sparse", "transformers", "interpreter"))
 @device_option()
 @click.option("--mode", type=click.Choice(["normal", "advanced"]), default="normal")

@@ -18,6 +18,7 @@ from qgpu_run.kernel_to_launch import (
 from qgpu_run.launch_request import LaunchRequest
 from qgpu_run.open_engine import (
     EngineChoice,
+    MachineChoice,
     device_option,
     engine_option,
     json_option,
@@ -107,7 +108,7 @@ def command(
     return outcome.status
 
 
-def file_to_request(file: Path, options: LaunchOptions, choice: EngineChoice) -> LaunchRequest:
+def file_to_request(file: Path, options: LaunchOptions, choice: MachineChoice) -> LaunchRequest:
     """The launch that a file and the options mean.
 
     Raises:
