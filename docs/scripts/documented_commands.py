@@ -11,7 +11,6 @@ or a comment above its fence says otherwise:
 
 from __future__ import annotations
 
-import importlib
 import re
 import shlex
 from collections.abc import Iterator
@@ -28,8 +27,19 @@ ROOT = Path(__file__).resolve().parents[2]
 
 SHELL = ("sh", "bash")
 CONSOLE = "console"
-COMMANDS = re.compile(r"^(\$ |uv |qgpu-[a-z]+ )", re.MULTILINE)
-PROGRAMS = ("bash", "cat", "head", "mkdocs", "pip", "pytest", "python", "tail")
+COMMANDS = re.compile(r"^(\$ |uv |qgpu(-[a-z]+)? )", re.MULTILINE)
+PROGRAMS = (
+    "bash",
+    "cat",
+    "echo",
+    "head",
+    "mkdocs",
+    "pip",
+    "pytest",
+    "python",
+    "tail",
+    "transformers",
+)
 """What commands may call beside the commands of the packages."""
 
 
@@ -64,8 +74,12 @@ RULES = (
     Rule(How.PARSED, r"^uv run pytest|mkdocs build", "other tests run it"),
     Rule(How.PARSED, r"^pip |^python docs/other_engines", "in another engine's environment"),
     Rule(How.PARSED, r"standin\.train", "takes hours"),
-    Rule(How.SLOW, r"qgpu-run (verify|fuzz|bench|scale|text-speed|eval|tokens)\b", "a sweep"),
+    Rule(How.PARSED, r"transformers serve|--server\b", "other tests start a server"),
+    Rule(
+        How.SLOW, r"qgpu-run (verify|fuzz|bench|engines|scale|text-speed|eval|tokens)\b", "a sweep"
+    ),
     Rule(How.SLOW, r"qgpu-run (launch|watch|calc|ask|chat)\b", "a large model", unless=NO_MODEL),
+    Rule(How.SLOW, r"uv run qgpu( |$)", "a large model", unless=NO_MODEL),
     Rule(How.SLOW, r"qgpu-merge (build|synthesize)\b", "a large model", unless="--profile nano"),
     Rule(How.SLOW, r"kernels/(regenerate|check_native)\.py|docs/scripts/\w+\.py", "all kernels"),
 )
@@ -113,11 +127,13 @@ class Command:
         return int(found[1]) if found else 0
 
     @property
-    def needs_terminal(self) -> bool:
-        """Whether it opens the panel, which `q` closes."""
-        return bool(re.search(r"qgpu-run watch\b", self.text)) and not re.search(
-            r"--headless|--screenshot|--help", self.text
-        )
+    def quit_key(self) -> str | None:
+        """What closes the program if it takes the whole terminal, else None."""
+        if re.search(r"--headless|--screenshot|--help|--plain|\|", self.text):
+            return None
+        if re.search(r"qgpu-run watch\b", self.text):
+            return "q"
+        return "\x04" if re.search(r"uv run qgpu( |$)|qgpu-run chat\b", self.text) else None
 
 
 def pages() -> list[Path]:
@@ -159,7 +175,7 @@ def inline_commands(page: Path) -> Iterator[tuple[str, str]]:
     """Commands in running text and tables, with their places: `qgpu-ptx lower k.ptx`."""
     for token in MarkdownIt("commonmark").enable("table").parse(page.read_text()):
         for child in token.children or ():
-            if child.type == "code_inline" and re.match(r"(uv run )?qgpu-\w+ \w", child.content):
+            if child.type == "code_inline" and re.match(r"(uv run )?qgpu(-\w+)? \w", child.content):
                 line = token.map[0] + 1 if token.map else 0
                 yield f"{page.name}:{line}", child.content
 
@@ -278,7 +294,7 @@ def _without_uv(words: list[str]) -> list[str]:
 
 def _check_words(words: list[str]) -> None:
     program, *arguments = words
-    if program.startswith("qgpu-"):
+    if re.match(r"qgpu(-|$)", program):
         _parse(program, arguments)
     elif program not in PROGRAMS:
         raise DocumentError(f"no rule about the program {program!r}")
@@ -291,7 +307,7 @@ def _check_words(words: list[str]) -> None:
 
 def _click_command(program: str) -> click.Command:
     for entry in entry_points(group="console_scripts", name=program):
-        command = importlib.import_module(entry.module).main
+        command = entry.load()
         assert isinstance(command, click.Command)
         return command
     raise DocumentError(f"no program {program!r}")

@@ -1,4 +1,4 @@
-"""Runs one documented command: in a shell, or in a terminal that is given `q`."""
+"""Runs one documented command: in a shell, or in a terminal where a key ends it."""
 
 from __future__ import annotations
 
@@ -67,8 +67,10 @@ def run_command(text: str, folder: Path, variables: dict[str, str], seconds: flo
     return Outcome(done.returncode, done.stdout, done.stderr)
 
 
-def run_in_terminal(text: str, folder: Path, variables: dict[str, str], seconds: float) -> Outcome:
-    """Runs a command in a terminal of 120x40, and presses `q` once it shows something."""
+def run_in_terminal(
+    text: str, folder: Path, variables: dict[str, str], seconds: float, key: str
+) -> Outcome:
+    """Runs a command in a terminal of 120x40, and presses a key until it ends."""
     terminal, program = pty.openpty()
     fcntl.ioctl(program, termios.TIOCSWINSZ, struct.pack("HHHH", 40, 120, 0, 0))
     process = subprocess.Popen(
@@ -95,7 +97,7 @@ def run_in_terminal(text: str, folder: Path, variables: dict[str, str], seconds:
                 break
             if b"\x1b[?1049h" in shown and time.monotonic() > pressed + KEY_SECONDS:
                 pressed = time.monotonic()
-                os.write(terminal, b"q")
+                os.write(terminal, key.encode())
         status = process.wait(max(0.1, end - time.monotonic()))
     finally:
         if process.poll() is None:
