@@ -34,6 +34,10 @@ KEYS = {
     "end": "\x1b[F",
     "page-up": "\x1b[5~",
     "page-down": "\x1b[6~",
+    "f1": "\x1bOP",
+    "f2": "\x1bOQ",
+    "f3": "\x1bOR",
+    "f4": "\x1bOS",
     **{f"ctrl-{letter}": chr(ord(letter) - 96) for letter in "abcdefghijklmnopqrstuvwxyz"},
 }
 """Keys by name; any other single character is itself."""
