@@ -13,6 +13,7 @@ from qgpu_run.open_engine import (
     device_option,
     engine_option,
     json_option,
+    model_option,
     profile_option,
     server_option,
     timeout_option,
@@ -21,6 +22,7 @@ from qgpu_run.open_engine import (
 
 @click.command()
 @click.argument("model_and_question", metavar="[MODEL] QUESTION", nargs=-1, required=True)
+@model_option()
 @profile_option("the model's, small for the stand-in")
 @engine_option(("sparse", "transformers", "interpreter"))
 @device_option()
@@ -31,6 +33,7 @@ from qgpu_run.open_engine import (
 @json_option()
 def command(
     model_and_question: tuple[str, ...],
+    model: Path | None,
     profile: str | None,
     engine: str,
     device: str,
@@ -40,7 +43,7 @@ def command(
     check: bool,
     as_json: bool,
 ) -> int:
-    """Ask the model in the folder MODEL one QUESTION; without a folder, the stand-in.
+    """Ask the model in the folder MODEL, or --model, one QUESTION; without one, the stand-in.
 
     The model calls its GPU where it wants to; what it called goes to standard error. A QUESTION of
     `-` is read from standard input.
@@ -53,7 +56,10 @@ def command(
     if len(model_and_question) > 2:
         raise RequestError("ask takes a model and a question: put the question in quotes")
     question = model_and_question[-1]
-    model = Path(model_and_question[0]) if len(model_and_question) == 2 else None
+    if len(model_and_question) == 2:
+        if model is not None:
+            raise RequestError("the model is named twice: in front of the question and by --model")
+        model = Path(model_and_question[0])
     if question == "-":
         question = sys.stdin.read()
     if not question.strip():
