@@ -28,7 +28,18 @@ ROOT = Path(__file__).resolve().parents[2]
 SHELL = ("sh", "bash")
 CONSOLE = "console"
 COMMANDS = re.compile(r"^(\$ |uv |qgpu(-[a-z]+)? )", re.MULTILINE)
-PROGRAMS = ("bash", "cat", "echo", "head", "mkdocs", "pip", "pytest", "python", "tail")
+PROGRAMS = (
+    "bash",
+    "cat",
+    "echo",
+    "head",
+    "mkdocs",
+    "pip",
+    "pytest",
+    "python",
+    "tail",
+    "transformers",
+)
 """What commands may call beside the commands of the packages."""
 
 
@@ -63,7 +74,10 @@ RULES = (
     Rule(How.PARSED, r"^uv run pytest|mkdocs build", "other tests run it"),
     Rule(How.PARSED, r"^pip |^python docs/other_engines", "in another engine's environment"),
     Rule(How.PARSED, r"standin\.train", "takes hours"),
-    Rule(How.SLOW, r"qgpu-run (verify|fuzz|bench|scale|text-speed|eval|tokens)\b", "a sweep"),
+    Rule(How.PARSED, r"transformers serve|--server\b", "other tests start a server"),
+    Rule(
+        How.SLOW, r"qgpu-run (verify|fuzz|bench|engines|scale|text-speed|eval|tokens)\b", "a sweep"
+    ),
     Rule(How.SLOW, r"qgpu-run (launch|watch|calc|ask|chat)\b", "a large model", unless=NO_MODEL),
     Rule(How.SLOW, r"uv run qgpu( |$)", "a large model", unless=NO_MODEL),
     Rule(How.SLOW, r"qgpu-merge (build|synthesize)\b", "a large model", unless="--profile nano"),

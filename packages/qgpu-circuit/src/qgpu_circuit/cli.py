@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import ParamSpec, TypeVar
 
 import click
+from click.core import ParameterSource
 from qgpu_isa import PROFILES, profile
 from qgpu_isa.errors import QgpuError, os_error_text
 from qgpu_isa.files import read_text, write_text
@@ -129,10 +130,32 @@ def emit(
 @main.command()
 @fit_option
 @base_option
+@click.option(
+    "--diff",
+    "pair",
+    nargs=2,
+    metavar="A B",
+    help="Compare two circuits instead: folders that `emit` wrote, or profiles.",
+)
 @json_option
+@click.pass_context
 @readable_errors
-def report(name: str, base: Path | None, as_json: bool) -> None:
-    """Print layers, neurons, heads, dimensions, non-zeros and margins."""
+def report(
+    ctx: click.Context, name: str, base: Path | None, pair: tuple[str, str] | None, as_json: bool
+) -> None:
+    """Print layers, neurons, heads, dimensions, non-zeros and margins.
+
+    With --diff, what two circuits hold is counted in their weights and put side by side, layer by
+    layer. A profile is taken from the cache, compiled if it is missing; ./nano is a folder.
+    """
+    if pair is not None:
+        if base is not None or ctx.get_parameter_source("name") is not ParameterSource.DEFAULT:
+            raise click.UsageError("--diff names what it compares; leave --profile and --base out")
+        from qgpu_circuit.compare_circuits import circuit_size, difference, difference_lines
+
+        data = difference(*(circuit_size(one) for one in pair))
+        click.echo(json.dumps(data) if as_json else "\n".join(difference_lines(data)))
+        return
     from qgpu_circuit.compile_profile import compile_profile, shape_of
     from qgpu_circuit.report import build_report
 

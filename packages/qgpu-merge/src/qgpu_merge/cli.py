@@ -19,6 +19,7 @@ SUBCOMMANDS = {
     "check": "Measure that a merged model treats text as its original does.",
     "extract": "Write the base model of a merged checkpoint.",
     "inspect": "Show what a checkpoint folder holds.",
+    "name-tokens": "Write a merged checkpoint whose tokenizer names all GPU tokens.",
     "synthesize": "Write a random Qwen3.5 checkpoint.",
 }
 

@@ -25,7 +25,8 @@ SUBCOMMANDS = {
     "verify": "Verify many kernels by teacher forcing.",
     "fuzz": "Verify random programs by teacher forcing.",
     "tokens": "Count the tokens of kernels without a model.",
-    "bench": "Compare the speed of engines.",
+    "bench": "Measure speeds, sizes and token counts, one table.",
+    "engines": "Compare the speed of engines on kernels of yours.",
     "text-speed": "What the GPU's layers cost on text.",
     "scale": "Measure throughput by the number of CTAs.",
 }

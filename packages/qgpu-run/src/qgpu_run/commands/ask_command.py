@@ -9,7 +9,14 @@ from pathlib import Path
 import click
 
 from qgpu_run.errors import RequestError
-from qgpu_run.open_engine import device_option, engine_option, json_option, profile_option
+from qgpu_run.open_engine import (
+    device_option,
+    engine_option,
+    json_option,
+    profile_option,
+    server_option,
+    timeout_option,
+)
 
 
 @click.command()
@@ -17,6 +24,8 @@ from qgpu_run.open_engine import device_option, engine_option, json_option, prof
 @profile_option("the model's, small for the stand-in")
 @engine_option(("sparse", "transformers", "interpreter"))
 @device_option()
+@server_option()
+@timeout_option()
 @click.option("--mode", type=click.Choice(["normal", "advanced"]), default="normal")
 @click.option("--check/--no-check", default=True, help="Compare launches with the interpreter.")
 @json_option()
@@ -25,6 +34,8 @@ def command(
     profile: str | None,
     engine: str,
     device: str,
+    server: str | None,
+    timeout: float,
     mode: str,
     check: bool,
     as_json: bool,
@@ -33,6 +44,9 @@ def command(
 
     The model calls its GPU where it wants to; what it called goes to standard error. A QUESTION of
     `-` is read from standard input.
+
+    With --server, a server's model writes the text and runs the launches; MODEL is where this
+    command finds its tokenizer, if the server is not on the same machine.
 
     Exits with 1 if a launch was not as the interpreter's, or if there is no answer.
     """
@@ -48,7 +62,14 @@ def command(
     from qgpu_run.chat.open_conversation import open_conversation
 
     conversation = open_conversation(
-        model, profile=profile, engine=engine, mode=mode, check=check, device=device
+        model,
+        profile=profile,
+        engine=engine,
+        mode=mode,
+        check=check,
+        device=device,
+        server=server,
+        timeout=timeout,
     )
     answer = None
     for event in conversation.reply(question.strip()):
