@@ -204,7 +204,7 @@ def test_memory_comes_by_read_back_only(server: MockServer, scale: Launch) -> No
     with pytest.raises(RequestError, match="only be read back"):
         engine.read_memory()
     for options in ({"sms": 2}, {"verify": True}):
-        with pytest.raises(RequestError, match="without --sms and --verify"):
+        with pytest.raises(RequestError, match="without --sms, --verify"):
             run_request(request_of(scale), engine, **options)
 
 
