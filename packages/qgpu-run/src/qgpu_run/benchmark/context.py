@@ -66,10 +66,13 @@ class Context:
     @cached_property
     def transformers(self) -> Engine:
         """The unmodified class."""
-        from qgpu_run.engines.transformers_engine import TransformersEngine
         from qgpu_run.load_model import load_model
 
-        return TransformersEngine(load_model(self.checkpoint))
+        # Before the engine's module imports torch: see `let_threads_sleep`.
+        loaded = load_model(self.checkpoint)
+        from qgpu_run.engines.transformers_engine import TransformersEngine
+
+        return TransformersEngine(loaded)
 
     @cached_property
     def counted(self) -> list[Path]:

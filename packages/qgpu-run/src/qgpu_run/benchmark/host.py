@@ -17,7 +17,7 @@ def describe_host() -> dict[str, Any]:
         "cpu": _cpu_name(),
         "cores": _cores(),
         "memory_bytes": os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"),
-        "system": f"{platform.system()} {platform.release()} {platform.machine()}",
+        "system": f"{platform.system()} {platform.machine()}",
         "versions": {"python": platform.python_version()}
         | {name: found for name in PACKAGES if (found := _version(name))},
         "threads": os.environ.get("OMP_NUM_THREADS", "not limited"),

@@ -51,9 +51,9 @@ def plot(data: Mapping[str, Any], path: Path) -> None:
         ratios = {name: data.get(key) for name, key in RATIOS.items()}
         if data.get(TOKENS):
             ratios[OURS] = 1 / data[TOKENS]
-        _bars(left, ratios, "Ratios, measured side by side", "{:,.1f}")
+        _bars(left, ratios, "Ratios, measured side by side")
         rates = {name: data.get(key) for name, key in RATES.items()}
-        _bars(middle, rates, "Decoded tokens a second", "{:,.3g}")
+        _bars(middle, rates, "Decoded tokens a second")
         _lines(right, data["details"].get("growth", {}))
         figure.suptitle(f"Machine '{data['machine']}', {data['host']['cores']} cores")
         figure.tight_layout()
@@ -62,27 +62,28 @@ def plot(data: Mapping[str, Any], path: Path) -> None:
         pyplot.close(figure)
 
 
-def _bars(axes: Any, values: Mapping[str, float | None], title: str, form: str) -> None:
+def _bars(axes: Any, values: Mapping[str, float | None], title: str) -> None:
     known = {name: value for name, value in values.items() if value}
     axes.set_title(title)
     if not known:
         axes.set_axis_off()
         return
     bars = axes.barh(list(known), list(known.values()), color="#3b6ea5")
-    axes.bar_label(bars, [form.format(value) for value in known.values()], padding=3)
+    axes.bar_label(bars, [f"{value:,.1f}" for value in known.values()], padding=3)
     axes.set_xscale("log")
-    axes.set_xlim(left=min(1.0, *known.values()), right=8 * max(known.values()))
+    axes.set_xlim(left=min(1.0, *known.values()) / 2, right=12 * max(known.values()))
     axes.invert_yaxis()
     axes.spines[["top", "right"]].set_visible(False)
 
 
 def _lines(axes: Any, sweeps: Mapping[str, Any]) -> None:
-    axes.set_title("Seconds of a launch by size, sparse engine")
+    axes.set_title("Sparse engine: seconds by size")
     if not sweeps:
         axes.set_axis_off()
         return
     for key, name in SWEEPS.items():
         if key in sweeps:
             axes.loglog(sweeps[key]["sizes"], sweeps[key]["seconds"], marker=".", label=name)
-    axes.legend(frameon=False)
+    axes.set_ylim(top=30 * max(max(sweep["seconds"]) for sweep in sweeps.values()))
+    axes.legend(frameon=False, loc="upper left")
     axes.spines[["top", "right"]].set_visible(False)
