@@ -68,7 +68,7 @@ def growth(context: Context) -> tuple[dict[str, float], dict[str, Any]]:
     figures: dict[str, float] = {}
     details: dict[str, Any] = {}
     for name, (make, side_by_side) in sweeps.items():
-        requests = _that_fit(make, SIZES[:4] if context.quick else SIZES)
+        requests = _that_fit(make, SIZES[:3] if context.quick else SIZES)
         points = [Point(size) for size, _ in requests]
         runs = [
             partial(_run, request, engine, point, side_by_side)
