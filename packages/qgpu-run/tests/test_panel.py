@@ -204,7 +204,7 @@ def test_a_fast_model_leaves_the_panel_awake(endless: Launch) -> None:
         panel = app.panel
         await until(pilot, lambda: panel.recording and panel.recording.position > 100)
         recording = panel.recording
-        for _ in range(20):
+        for _ in range(4):
             # A key is answered although the model writes on.
             await pilot.press("3")
             await until(pilot, lambda seen=recording.position: recording.position > seen)
