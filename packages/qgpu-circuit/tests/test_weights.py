@@ -25,7 +25,6 @@ from qgpu_circuit.teacher_force import first_difference
 from qgpu_isa import NANO, Token, vocabulary
 from qgpu_isa.random_programs import random_launch
 
-
 SLOW_SEEDS = [pytest.param(seed, marks=pytest.mark.slow) for seed in (2, 3)]
 
 
