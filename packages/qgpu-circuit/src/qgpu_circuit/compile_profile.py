@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import click
-from qgpu_isa import profile
+from qgpu_isa import PROFILES, profile
 from qgpu_isa.cache import cached_circuit, find_entry
 from qgpu_isa.machine_config import FIT
 from qgpu_isa.new_folder import new_folder
@@ -21,7 +21,6 @@ from qgpu_circuit.netlist_to_layers import netlist_to_layers
 from qgpu_circuit.signals import Machine
 
 TENSORS_PER_LAYER = 14
-SMALLEST = "nano"
 
 
 def shape_of(name: str, base: Path | None, *, may_pad: bool = True) -> tuple[str, ModelShape]:
@@ -47,14 +46,15 @@ def shape_of(name: str, base: Path | None, *, may_pad: bool = True) -> tuple[str
     if name != FIT:
         shape = shape_for_base(profile(name), sizes)
         if shape.padded(sizes) and not may_pad:
-            smaller = "" if name == SMALLEST else ", or take a smaller --profile"
+            smaller = "" if name == next(iter(PROFILES)) else ", or take a smaller --profile"
             raise CircuitError(
                 f"machine '{name}' needs layers {shape.hidden_size} wide with "
                 f"{shape.intermediate_size} neurons and {shape.heads} key heads, too much for "
                 f"{has}: let the base grow with --pad{smaller}"
             )
         return name, shape
-    for fitting in ("default", "small", SMALLEST):
+    # From the largest on.
+    for fitting in reversed(PROFILES):
         shape = shape_for_base(profile(fitting), sizes)
         if not shape.padded(sizes):
             return fitting, shape

@@ -7,11 +7,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from qgpu_isa.errors import QgpuError
+from qgpu_isa.instruction import Slot
 
 from qgpu_circuit.layers import CircuitPlan
 from qgpu_circuit.signals import Machine
-
-SLOTS = ("A0", "MEM", "A1", "X", "A2")
 
 PARTS = {
     "token": "what the token is, and which record it belongs to",
@@ -137,7 +136,7 @@ def part_of(op: str) -> str:
     """
     unit, _, rest = op.partition("/")
     what = rest.partition("/")[0].partition("[")[0]
-    part = _OF_ANY_UNIT.get(what) or (_OF_SLOTS.get(what) if unit in SLOTS else None)
+    part = _OF_ANY_UNIT.get(what) or (_OF_SLOTS.get(what) if unit in Slot.__members__ else None)
     part = part or _UNITS.get(unit)
     if part is None:
         raise UnknownPartError(f"{op} belongs to no part of the layer map (layer_map.py)")

@@ -79,7 +79,7 @@ class TokenReport:
     @property
     def geomean(self) -> float | None:
         """The geometric mean of the ratios, None without any."""
-        return statistics.geometric_mean(self.ratios) if self.ratios else None
+        return _geomean(self.ratios)
 
     @property
     def floor_share_geomean(self) -> float | None:

@@ -26,12 +26,11 @@ from qgpu_isa.program import (
     Status,
 )
 from qgpu_isa.vocabulary import Token, TokenClass, vocabulary
+from qgpu_ptx.memory_layout import WORD_BYTES
 
 from qgpu_run.errors import RequestError
 from qgpu_run.panel.machine_view import MachineView, decode_token
 from qgpu_run.replace_program import replace_program
-
-WORD_BYTES = 4
 
 
 class ReadBackError(ExecutionError):

@@ -64,6 +64,7 @@ def command(
         question = sys.stdin.read()
     if not question.strip():
         raise RequestError("the question is empty")
+    from qgpu_run.chat.app.describe import EXACT
     from qgpu_run.chat.conversation import Answered, Called
     from qgpu_run.chat.open_conversation import open_conversation
 
@@ -83,7 +84,7 @@ def command(
             record = event.record
             for value in record.arguments.values():
                 click.echo(f"> {value}", err=True)
-            exact = {True: "exact", False: "NOT EXACT", None: "not compared"}[record.exact]
+            exact = EXACT[record.exact]
             tokens = f"{len(record.launches)} launches, {record.tokens} GPU tokens, {exact}"
             click.echo(f"= {record.response}  ({tokens})", err=True)
         elif isinstance(event, Answered):
