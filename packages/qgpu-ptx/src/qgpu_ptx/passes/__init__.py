@@ -13,6 +13,7 @@ from qgpu_ptx.passes.coalesce import coalesce
 from qgpu_ptx.passes.fold_addresses import fold_addresses
 from qgpu_ptx.passes.fold_parts import fold_parts
 from qgpu_ptx.passes.fold_ranges import fold_ranges
+from qgpu_ptx.passes.gather_operands import gather_operands
 from qgpu_ptx.passes.hoist_setup import hoist_setup
 from qgpu_ptx.passes.keep_together import close_rounds, drop_arrivals
 from qgpu_ptx.passes.propagate import propagate
@@ -80,6 +81,10 @@ PIPELINE = (
     _plain("addresses", fold_addresses, "put address arithmetic into the access"),
     Pass("pointers", split_pointers, "moving pointers become a base and a distance"),
     _plain("propagate-5", propagate),
+    Pass("gather", gather_operands, "compute other lanes' operands of atomics again"),
+    _plain("propagate-6", propagate),
+    _plain("recombine-2", recombine),
+    _plain("propagate-7", propagate),
     _plain("dead-2", remove_dead),
     Pass("sink", sink, "move operations to the blocks that read their results"),
     _plain("hoist", hoist_setup, "move preparations in front of a barrier"),

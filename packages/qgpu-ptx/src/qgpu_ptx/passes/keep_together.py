@@ -26,8 +26,9 @@ from qgpu_ptx.divergence import (
     restrict,
 )
 from qgpu_ptx.expansions.warp_scratch import ARRIVE
-from qgpu_ptx.flow_graph import natural_loops
+from qgpu_ptx.flow_graph import dominators, natural_loops
 from qgpu_ptx.ir import EXIT, BasicBlock, Edge, Function
+from qgpu_ptx.virtual_blocks import block_order
 
 ROUND = "round"
 Change = Callable[[Edge], Edge]
@@ -63,6 +64,30 @@ def _may_be_parted(function: Function) -> set[str]:
         for target in targets:
             backward[target] += (label,)
     return reaches(backward, parted)
+
+
+def blocks_of_whole_passes(function: Function) -> set[str]:
+    """Blocks that all lanes of a pass run together, each time that one of them does.
+
+    Lanes that a branch has parted meet again where all ways lead, since a pass runs its smallest
+    block first; but not before a loop's next round, which begins at a smaller one.
+    """
+    graph = flow(function)
+    order = {label: index for index, label in enumerate(block_order(function))}
+    above = dominators(function)
+    for label, targets in graph.items():
+        if any(order[t] <= order[label] and t not in above[label] for t in targets):
+            return set()
+    ends = {b.label for b in function.blocks if any(e.target is None for e in b.terminator.edges)}
+    over = postdominators(graph, ends)
+    apart = _may_be_parted(function)
+    parting = parting_branches(function)
+    for branch in parting:
+        apart |= region(graph, branch, over)
+    for loop in natural_loops(function).values():
+        if loop & parting:
+            apart |= loop
+    return set(graph) - apart
 
 
 def close_rounds(function: Function) -> Function:
