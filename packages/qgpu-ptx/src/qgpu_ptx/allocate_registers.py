@@ -45,7 +45,7 @@ def allocate_registers(
             taken = {numbers[n] for n in graph[item] if n in numbers}
             free = [n for n in range(limit) if n not in taken]
             if free:
-                best = min(free, key=lambda n: choice.badness(item, n, holders[n]))  # noqa: B023
+                best = min(free, key=lambda n: choice.badness(item, n, holders[n]))
                 numbers[item] = best
                 holders[best].append(item)
             else:

@@ -68,6 +68,10 @@ def _assign(
     return None
 
 
+def _reaches(maker: Slot, reader: Slot) -> bool:
+    return maker in FORWARDED[reader] or (maker, reader) == (Slot.A0, Slot.A2)
+
+
 def _relayed(makers: Sequence[Mapping[Reg | Pred, int]], places: Mapping[int, Slot]) -> bool:
     """Whether an operation in A2 reads what one in A0 makes."""
     return any(
@@ -104,9 +108,7 @@ def _operands_reach(
             address_only = op.address.a == item and item not in (op.address.b, _data(op))
             if not (address_only and _address_forwarded(op, makers, places)):
                 return False
-        elif (places[maker], slot) != (Slot.A0, Slot.A2) and places[maker] not in FORWARDED[slot]:
-            return False
-        elif op.dst == item and op.guard is not None:
+        elif not _reaches(places[maker], slot) or (op.dst == item and op.guard is not None):
             return False
     return True
 

@@ -237,9 +237,7 @@ def _allocate(
         repeated = (recompute(function, weigh),) if recomputes else ()
         for attempt in (*repeated, function):
             blocks = to_virtual_blocks(attempt, weigh)
-            allocation = allocate_registers(
-                blocks, config, estimate_rows(attempt, shape.threads)
-            )
+            allocation = allocate_registers(blocks, config, estimate_rows(attempt, shape.threads))
             if not allocation.spilled:
                 return attempt, blocks, allocation.numbers, end
         function, end = spill(function, allocation.spilled, end, shape.threads)

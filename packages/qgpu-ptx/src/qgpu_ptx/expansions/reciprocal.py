@@ -15,7 +15,6 @@ from qgpu_isa.machine_config import WORD_BITS, MachineConfig
 
 from qgpu_ptx.expansions.known_divisions import Division
 from qgpu_ptx.ir import WORD, Imm, Value
-from qgpu_ptx.ir_builder import IrBuilder
 
 if TYPE_CHECKING:
     from qgpu_ptx.ast_to_ir import KernelLowering
@@ -36,9 +35,7 @@ def divide_by_reciprocal(kernel: KernelLowering, x: Value, y: Value) -> Division
         b.label(name) for name in ("divide", "zero", "correct", "digit", "divided")
     )
     # The divisor is `lead` * 2**shift and something below; small ones are their own lead.
-    shift = b.sub(
-        Imm(WORD_BITS - (entries - 1).bit_length()), b.op("clz", b.or_(y, entries - 1))
-    )
+    shift = b.sub(Imm(WORD_BITS - (entries - 1).bit_length()), b.op("clz", b.or_(y, entries - 1)))
     lead = b.shr(y, shift)
     b.branch(b.compare("seteq", y, 0), zero, nonzero)
     b.place(zero)
@@ -78,5 +75,3 @@ def reciprocals(entries: int) -> tuple[int, ...]:
     half = entries // 2
     whole = 1 << WORD_BITS
     return tuple(min(WORD, whole // (n + (n >= half)) if n else 0) for n in range(entries))
-
-

@@ -30,7 +30,7 @@ from qgpu_ptx.launch_shape import LaunchShape
 from qgpu_ptx.passes.choose_ways import drop_unread
 from qgpu_ptx.passes.keep_together import blocks_of_whole_passes
 from qgpu_ptx.row_costs import UNKNOWN, Row, estimate_rows
-from qgpu_ptx.simplify_op import LEA_SHIFT, simplify
+from qgpu_ptx.simplify_op import LEA_SHIFT, evaluate, simplify
 from qgpu_ptx.value_ranges import ValueRanges
 
 MAX_OPS = 2
@@ -42,7 +42,7 @@ def gather_operands(function: Function, shape: LaunchShape) -> Function:
     if not any(neutral_word(op.space) is not None for op in function.ops()):
         return function
     whole = blocks_of_whole_passes(function)
-    worker = _Worker(function, shape)
+    worker = _Worker(function, shape, whole)
     blocks = tuple(worker.rewrite(b) if b.label in whole else b for b in function.blocks)
     return drop_unread(replace(function, blocks=blocks))
 
@@ -58,10 +58,13 @@ class _Operand:
 
 
 class _Worker:
-    def __init__(self, function: Function, shape: LaunchShape) -> None:
-        self._threads = shape.threads
-        self._rows = estimate_rows(function, shape.threads)
+    def __init__(self, function: Function, shape: LaunchShape, whole: set[str]) -> None:
+        self.threads = shape.threads
+        # What lanes have computed one after the other may differ after all.
+        together = {op.dst for b in function.blocks if b.label in whole for op in b.ops}
+        rows = estimate_rows(function, shape.threads)
         self._single = single_assignments(function)
+        self._rows = {r: row for r, row in rows.items() if r in together and r in self._single}
         self._ranges = ValueRanges(function, shape)
         self._fresh = function.fresh()
 
@@ -112,7 +115,7 @@ class _Worker:
         lanes = len(operand.loads)
         if sorted(operand.loads.values()) != list(range(lanes)):
             return None
-        if self._threads % lanes:
+        if self.threads % lanes:
             return None
         before = _Lane(self, block, operand, lanes)
         result: dict[int, list[Op]] = {}
@@ -139,8 +142,10 @@ class _Worker:
         if isinstance(value, Imm):
             return Row(value.value, 0)
         if value is Special.TID:
-            return Row(self._threads - 1, 1)
-        return Row(stride=0) if value is Special.CTAID else self._rows.get(value, UNKNOWN)  # type: ignore[arg-type]
+            return Row(self.threads - 1, 1)
+        if isinstance(value, Reg):
+            return self._rows.get(value, UNKNOWN)
+        return Row(stride=0) if value is Special.CTAID else UNKNOWN
 
     def definition(self, value: Reg | Pred) -> Op | None:
         """The operation that a register is a name for."""
@@ -176,9 +181,10 @@ class _Lane:
         self._worker = worker
         self._block = block
         self._lanes = lanes
-        self._alone = worker._threads == lanes
+        self._alone = worker.threads == lanes
         self._inside = {op.dst for op in block.ops[: operand.store]}
         self._bases: dict[Value, Value] = {}
+        self._sums: dict[Address, Value] = {}
         self.setup: list[Op] = []
 
     def value(self, value: Value, lane: int, until: int, made: list[Op]) -> Value | None:
@@ -217,9 +223,10 @@ class _Lane:
         """The address that a lane has."""
         if self._alone:
             # Then it is mostly known.
-            known = [self.value(v, lane, until, []) for v in (address.a, address.b)]
-            if all(isinstance(v, Imm) for v in known):
-                return Address("add", simplify(address.name, known[0], known[1]))
+            first, second = (self.value(v, lane, until, []) for v in (address.a, address.b))
+            if isinstance(first, Imm) and isinstance(second, Imm):
+                place = evaluate(address.name, first.value, second.value)
+                return Address("add", Imm(place))
         shift = LEA_SHIFT.get(address.name)
         a, b = self._worker.row(address.a).stride, self._worker.row(address.b).stride
         if shift is None or a is None or b is None:
@@ -228,13 +235,12 @@ class _Lane:
             base = self._base(address.a, a)
             offset = address.b.value + (a * lane << shift) & WORD
             return Address(address.name, base, Imm(offset))
-        whole = self._bases.get(address)  # type: ignore[call-overload]
         stride = (a << shift) + b
-        if whole is None:
-            sum_ = self._worker.register()
-            self.setup.append(Op(address.name, sum_, address.a, address.b))
-            whole = self._bases[address] = self._base(sum_, stride)  # type: ignore[index]
-        return Address("add", whole, Imm(stride * lane & WORD))
+        if address not in self._sums:
+            total = self._worker.register()
+            self.setup.append(Op(address.name, total, address.a, address.b))
+            self._sums[address] = self._base(total, stride)
+        return Address("add", self._sums[address], Imm(stride * lane & WORD))
 
     def _base(self, value: Value, stride: int) -> Value:
         """What lane 0 has of a value that counts up from lane to lane."""

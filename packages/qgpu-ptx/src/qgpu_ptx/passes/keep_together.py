@@ -69,25 +69,21 @@ def _may_be_parted(function: Function) -> set[str]:
 def blocks_of_whole_passes(function: Function) -> set[str]:
     """Blocks that all lanes of a pass run together, each time that one of them does.
 
-    Lanes that a branch has parted meet again where all ways lead, since a pass runs its smallest
-    block first; but not before a loop's next round, which begins at a smaller one.
+    Lanes that a branch or a bank has parted meet again where all ways lead, since a pass runs its
+    smallest block first; but not before a loop's next round, which begins at a smaller one.
     """
     graph = flow(function)
     order = {label: index for index, label in enumerate(block_order(function))}
     above = dominators(function)
-    for label, targets in graph.items():
-        if any(order[t] <= order[label] and t not in above[label] for t in targets):
+    for label, place in order.items():
+        if any(order[t] <= place and t not in above[label] for t in graph[label]):
             return set()
     ends = {b.label for b in function.blocks if any(e.target is None for e in b.terminator.edges)}
     over = postdominators(graph, ends)
     apart = _may_be_parted(function)
-    parting = parting_branches(function)
-    for branch in parting:
+    for branch in parting_branches(function):
         apart |= region(graph, branch, over)
-    for loop in natural_loops(function).values():
-        if loop & parting:
-            apart |= loop
-    return set(graph) - apart
+    return set(order) - apart.union(*natural_loops(function).values())
 
 
 def close_rounds(function: Function) -> Function:
