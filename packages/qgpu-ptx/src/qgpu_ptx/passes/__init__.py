@@ -20,6 +20,7 @@ from qgpu_ptx.passes.propagate import propagate
 from qgpu_ptx.passes.recombine import recombine
 from qgpu_ptx.passes.remove_dead import remove_dead
 from qgpu_ptx.passes.rename_locals import rename_locals
+from qgpu_ptx.passes.round_quotients import round_quotients
 from qgpu_ptx.passes.separate_exchanges import separate_exchanges
 from qgpu_ptx.passes.share_common import share_common
 from qgpu_ptx.passes.simplify_flow import simplify_flow
@@ -75,6 +76,7 @@ PIPELINE = (
     Pass("ranges", fold_ranges, "remove comparisons and masks that ranges decide"),
     _plain("recombine", recombine, "put numbers together that were taken apart"),
     _plain("propagate-3", propagate),
+    _plain("quotients", round_quotients, "divide by constants with a rounded reciprocal"),
     _plain("parts", fold_parts, "join operations that take parts of words"),
     _plain("propagate-4", propagate),
     _plain("flow-2", simplify_flow),
