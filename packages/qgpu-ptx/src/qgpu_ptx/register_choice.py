@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 
 from qgpu_isa.machine_config import NIBBLE_BITS, WORD_BITS
 
-from qgpu_ptx.ir import Op, Pred, Reg, Special, Value
+from qgpu_ptx.ir import ZERO, Op, Pred, Reg, Special, Value
 from qgpu_ptx.row_costs import Row, short_row
 from qgpu_ptx.virtual_blocks import Item, VirtualBlock
 
@@ -33,6 +33,10 @@ class RegisterChoice:
         for block in blocks:
             for placed in block.slots.values():
                 op = placed.op
+                if op.name == "st" and isinstance(op.b, Reg):
+                    # As if it were loaded again.
+                    key = "ld", ZERO, ZERO, op.pred, op.address, op.space
+                    equal.setdefault(key, []).append(op.b)
                 if op.dst is None:
                     continue
                 self._makers.setdefault(op.dst, []).append(op)
