@@ -1,10 +1,8 @@
-"""The command line: what the documents show, the cache, and wrong inputs."""
+"""The command line: the cache, and wrong inputs."""
 
 from __future__ import annotations
 
 import json
-import os
-import re
 import subprocess
 import sys
 from pathlib import Path
@@ -17,8 +15,6 @@ from qgpu_circuit.compile_profile import ensure_circuit
 from qgpu_circuit.evaluate import CircuitFileError, read_tensors
 from qgpu_isa import NANO, launch_tokens, vocabulary
 from qgpu_isa.random_programs import random_launch
-
-DOCUMENT = Path(__file__).parents[3] / "docs" / "circuit.md"
 
 
 def call(*arguments: object, stdin: str | None = None) -> Result:
@@ -42,23 +38,6 @@ def trace(tmp_path: Path) -> Path:
     path = tmp_path / "trace"
     path.write_text("# machine nano\n" + "\n".join(map(str, ids)) + "\n")
     return path
-
-
-def test_the_document_s_commands_print_what_it_shows(tmp_path: Path) -> None:
-    section = DOCUMENT.read_text().split("## Looking inside")[1].split("\n## ")[0]
-    blocks = re.findall(r"```\n(.*?)```", section, re.DOTALL)
-    look, evaluate, shown = (block.replace("/tmp/", f"{tmp_path}/") for block in blocks)
-    places = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
-    environment = os.environ | {"PATH": places, "QGPU_CACHE": str(tmp_path / "cache")}
-    outputs = []
-    for block in (look, evaluate):
-        command = ["bash", "-e", "-c", block.replace("uv run ", "")]
-        done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
-        assert done.returncode == 0, done.stderr
-        outputs.append(done.stdout)
-    assert "min_margin" in outputs[0]
-    assert "next_block/first[0]: relu(" in outputs[0]
-    assert outputs[1] == shown
 
 
 def test_eval_prints_what_weights_and_netlist_answer(nano_folder: Path, trace: Path) -> None:
@@ -140,3 +119,41 @@ def test_help_imports_no_arrays() -> None:
     code += "standalone_mode=False); sys.exit('numpy' in sys.modules)"
     subprocess.run([sys.executable, "-c", code], check=True, stdout=subprocess.DEVNULL)
     assert "version 0" in call("--version").output
+
+
+def test_emit_refuses_a_base_that_is_too_small(tmp_path: Path) -> None:
+    from transformers import Qwen3_5TextConfig
+
+    config = Qwen3_5TextConfig(
+        hidden_size=64,
+        intermediate_size=96,
+        linear_num_key_heads=1,
+        linear_num_value_heads=1,
+        num_hidden_layers=4,
+    )
+    config.save_pretrained(tmp_path)
+    base = tmp_path / "config.json"
+    arguments = ["emit", "--base", str(base), "--no-pad", "-o", str(tmp_path / "out")]
+    for name, part in (("nano", "--pad"), ("small", "take a smaller --profile")):
+        result = CliRunner().invoke(main, [*arguments, "--profile", name])
+        assert result.exit_code == 2
+        assert f"machine '{name}' needs layers" in result.output
+        assert part in result.output
+        assert ("smaller" in result.output) is (name != "nano")
+    result = CliRunner().invoke(main, [*arguments, "--profile", "fit"])
+    assert result.exit_code == 2
+    assert "no machine fits a base 64 wide" in result.output
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_full_disk_is_one_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    import safetensors
+
+    def full(*_: object) -> None:
+        raise safetensors.SafetensorError("I/O error: No space left on device (os error 28)")
+
+    monkeypatch.setattr(safetensors, "serialize_file", full)
+    result = CliRunner().invoke(main, ["emit", "--profile", "nano", "-o", str(tmp_path / "out")])
+    assert result.exit_code == 2
+    assert "No space left on device" in result.output
+    assert list(tmp_path.iterdir()) == []

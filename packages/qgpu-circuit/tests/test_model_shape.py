@@ -41,5 +41,5 @@ def test_too_few_heads_do_not_fit(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     name, shape = shape_of("fit", tmp_path)
     assert (name, shape.heads) == ("nano", 14)
     found["linear_num_key_heads"] = found["linear_num_value_heads"] = 2
-    with pytest.raises(CircuitError, match="6144 neurons and 2 key heads; name one"):
+    with pytest.raises(CircuitError, match="6144 neurons and 2 key heads: let"):
         shape_of("fit", tmp_path)

@@ -81,7 +81,11 @@ def launch(config: MachineConfig, seed: int) -> Launch:
     return Launch(text_to_image(text), memory, threads=config.lanes)
 
 
-@pytest.mark.parametrize("config", [NANO, SMALL, DEFAULT], ids=lambda c: c.name)
+@pytest.mark.parametrize(
+    "config",
+    [NANO, SMALL, pytest.param(DEFAULT, marks=pytest.mark.slow)],
+    ids=lambda c: c.name,
+)
 def test_parts_of_words(config: MachineConfig) -> None:
     simulator = Simulator(machine_to_netlist(config, shape_for(config)))
     for seed in range(8):

@@ -25,8 +25,10 @@ from qgpu_circuit.teacher_force import first_difference
 from qgpu_isa import NANO, Token, vocabulary
 from qgpu_isa.random_programs import random_launch
 
+SLOW_SEEDS = [pytest.param(seed, marks=pytest.mark.slow) for seed in (2, 3)]
 
-@pytest.mark.parametrize("seed", range(4))
+
+@pytest.mark.parametrize("seed", [0, 1, *SLOW_SEEDS])
 def test_the_weights_decode_random_programs(nano_folder: Path, seed: int) -> None:
     evaluator = Evaluator(nano_folder)
     vocab = vocabulary(NANO)

@@ -211,4 +211,4 @@ def test_a_failing_circuit_compiler_is_reported(
 
     monkeypatch.setenv("QGPU_CACHE", str(tmp_path / "cache"))
     monkeypatch.setattr(default_inputs.sys, "executable", shutil.which("false"))
-    refuses(run("build", "--profile", "nano"), "qgpu-circuit emit failed")
+    refuses(run("build", "--profile", "nano"), "no circuit for it", "qgpu-circuit emit")

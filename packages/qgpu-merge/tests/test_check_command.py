@@ -20,8 +20,8 @@ KEYS = {
     "kl_fp32", "kl_fp32_ci", "kl_bf16", "kl_bf16_ci", "kl_bf16_original_vs_fp32",
     "kl_bf16_merged_vs_fp32", "kl_bf16_merged_fp32norms_vs_fp32",
     "kl_bf16_merged_fp32norms_vs_fp32_ci", "argmax_agreement", "gpu_token_mass_max", "text_wins",
-    "residual_exact", "residual_proof", "greedy_identical", "peak_bytes", "seconds", "tokens",
-    "corpus", "passed", "failures",
+    "residual_exact", "residual_proof", "base_reach", "greedy_identical", "peak_bytes", "seconds",
+    "tokens", "corpus", "passed", "failures",
 }  # fmt: skip
 
 
@@ -137,8 +137,6 @@ def test_wrong_folders(tmp_path: Path, base_folder: Path, merged_folder: Path) -
     refuses(check(base_folder, tmp_path), "config.json")
     refuses(check(base_folder), "MERGED")
     refuses(check(base_folder, merged_folder, "--device", "tpu9"), "cannot use device")
-    few = ("--tokens", 100, "--sequence", 100)
-    refuses(check(base_folder, merged_folder, *few), "at least 2", "--sequence")
     text = ("--text", tmp_path / "a.txt")
     refuses(check(base_folder, merged_folder, *text), "no tokenizer")
 
@@ -163,6 +161,11 @@ def test_models_that_do_not_belong_together(
     config["qgpu"][field] = value
     (other / "config.json").write_text(json.dumps(config))
     refuses(check(base_folder, other), what)
+
+
+def test_few_tokens_are_cut_in_two(base_folder: Path, merged_folder: Path) -> None:
+    few = ("--tokens", 100, "--sequence", 100, "--continuations", 0)
+    assert "100 tokens in 2 sequences" in check(base_folder, merged_folder, *few).output
 
 
 def test_damaged_shards(tmp_path: Path, base_folder: Path, merged_folder: Path) -> None:

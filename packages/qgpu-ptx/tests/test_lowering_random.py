@@ -13,7 +13,7 @@ from qgpu_ptx.launch_spec import ArrayArgument, LaunchSpec
 from qgpu_ptx.lower import lower_launch
 from qgpu_ptx.lowering_errors import MachineLimitError
 from qgpu_ptx.memory_layout import read_outputs
-from qgpu_ptx.passes import PIPELINE
+from qgpu_ptx.passes import SWITCHES
 
 HEADER = ".version 7.0\n.target sm_75\n.address_size 64\n"
 REGISTERS = 5
@@ -167,7 +167,7 @@ def test_random_program_on_the_smallest_machine(program: object, words: list[int
 
 
 @settings(quick, max_examples=8)
-@pytest.mark.parametrize("step", [step.name for step in PIPELINE if step.name != "exchanges"])
+@pytest.mark.parametrize("step", [*SWITCHES])
 @given(code, data)
 def test_passes_can_be_left_out(step: str, program: object, words: list[int]) -> None:
     compare(kernel(program), words, DEFAULT, THREADS, without=(step,))

@@ -1,4 +1,4 @@
-"""The benchmark: counts are exact, ratios are of the first engine, wrong engines have no speed."""
+"""Engines compared: counts are exact, ratios are of the first, wrong engines have no speed."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from qgpu_isa.machine_config import NANO
 from qgpu_ptx.launch_options import LaunchOptions
-from qgpu_run.bench import bench_engines
+from qgpu_run.bench_engines import bench_engines
 from qgpu_run.engines.interpreter_engine import InterpreterEngine
 from qgpu_run.errors import ModelError
 from qgpu_run.kernel_to_launch import kernel_to_request
@@ -17,7 +17,7 @@ FILES = [KERNELS / "scan" / "running_max.cu", KERNELS / "matrix" / "trace.cu"]
 
 
 def test_sparse_beside_the_interpreter(invoke, nano_model: Path) -> None:
-    command = ("bench", *FILES, "--profile", "nano", "--model", nano_model, "--decode", 9)
+    command = ("engines", *FILES, "--profile", "nano", "--model", nano_model, "--decode", 9)
     engines = ("--engine", "interpreter", "--engine", "sparse")
     status, _, data = invoke(*command, *engines, "--json")
     assert status == 0

@@ -87,6 +87,8 @@ def test_wrong_manifests(tmp_path: Path, data: Any, message: str) -> None:
 
 def test_no_checkpoint_at_all(tmp_path: Path) -> None:
     with pytest.raises(ModelError, match=r"no config\.json"):
+        read_manifest(tmp_path)
+    with pytest.raises(ModelError, match=r"there is no .*nowhere"):
         read_manifest(tmp_path / "nowhere")
 
 

@@ -204,16 +204,10 @@ def test_a_fast_model_leaves_the_panel_awake(endless: Launch) -> None:
         panel = app.panel
         await until(pilot, lambda: panel.recording and panel.recording.position > 100)
         recording = panel.recording
-        begun, first = time.monotonic(), recording.position
-        slowest = 0.0
-        while time.monotonic() - begun < 1.5:
-            before = time.monotonic()
+        for _ in range(4):
+            # A key is answered although the model writes on.
             await pilot.press("3")
-            slowest = max(slowest, time.monotonic() - before)
-        rate = (recording.position - first) / (time.monotonic() - begun)
-        # A machine with nothing else to do is ten times as quick.
-        assert rate > 500
-        assert slowest < 3
+            await until(pilot, lambda seen=recording.position: recording.position > seen)
 
     drive(app, script, size=(160, 48))
 

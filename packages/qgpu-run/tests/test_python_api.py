@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 
 import numpy as np
 import pytest
 import qgpu
+from qgpu_run.engines.engine import Prediction
+from qgpu_run.engines.interpreter_engine import InterpreterEngine
+from qgpu_run.errors import RequestError
+from qgpu_run.launch_request import LaunchRequest
 
 ROOT = Path(__file__).resolve().parents[3]
 
@@ -179,7 +184,7 @@ def test_other_wrong_launches(small: qgpu.Device) -> None:
         qgpu.RawKernel(endless, "f")(1, 1, (x,))
     with pytest.raises(qgpu.LaunchError, match="another device"):
         MODULE.get_function("axpy")(1, 4, (qgpu.zeros(4, device=other), x, 1))
-    with pytest.raises(qgpu.ModelError, match="not a checkpoint folder"):
+    with pytest.raises(qgpu.ModelError, match=r"there is no .*nowhere"):
         qgpu.Device(profile="small", model=Path("/nowhere"), engine="sparse")
 
 
@@ -191,3 +196,38 @@ def test_the_code_in_the_documentation_runs(monkeypatch: pytest.MonkeyPatch) -> 
     with qgpu.Device(profile="default", engine="interpreter"):
         for block in blocks:
             exec(block, names)
+
+
+def test_an_engine_that_is_looked_at() -> None:
+    seen: list[str] = []
+
+    class Counting(InterpreterEngine):
+        def feed(self, tokens: Sequence[int]) -> Prediction:
+            seen.append("token")
+            return super().feed(tokens)
+
+    @contextmanager
+    def around(request: LaunchRequest) -> Iterator[None]:
+        seen.append(request.kernel)
+        yield
+        seen.append("ended")
+
+    device = qgpu.Device(
+        "small",
+        "interpreter",
+        wrap_engine=lambda engine: Counting(engine.config),
+        around_launch=around,
+    )
+    kernel = qgpu.RawKernel('extern "C" __global__ void f(int* x) { x[0] += 1; }', "f")
+    x = np.array([1], np.int32)
+    assert kernel(1, 1, (x,), device=device).exact is None
+    assert (seen[0], seen[1], seen[-1], int(x[0])) == ("f", "token", "ended", 2)
+    device.set_check(True)
+    assert kernel(1, 1, (x,), device=device).exact is True
+    # Used past the device, which is told.
+    device.engine.reset()
+    device.reset()
+    assert kernel(1, 1, (x,), device=device).exact is True
+    assert int(x[0]) == 4
+    with pytest.raises(RequestError, match="sms=1"):
+        qgpu.Device("small", "interpreter", sms=2, wrap_engine=lambda engine: engine)

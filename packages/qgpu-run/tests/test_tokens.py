@@ -7,6 +7,12 @@ import shutil
 from pathlib import Path
 
 import pytest
+from qgpu_isa.interpreter import run_launch
+from qgpu_isa.machine_config import DEFAULT
+from qgpu_ptx.kernel_source import read_module
+from qgpu_ptx.launch_options import LaunchOptions
+from qgpu_ptx.passes import SWITCHES
+from qgpu_run.lowering import lower_kernel
 
 KERNELS = Path(__file__).resolve().parents[3] / "kernels"
 FEW = [
@@ -87,3 +93,45 @@ def test_kernels_of_which_none_can_be_run(invoke, tmp_path: Path) -> None:
     (tmp_path / "k.cu").write_text("int x = ;")
     status, text, _ = invoke("tokens", tmp_path / "k.cu")
     assert status == 1, text
+
+
+def test_the_bits_that_had_to_travel_are_a_floor(invoke) -> None:
+    status, text, data = invoke("tokens", *FEW, "--json")
+    assert status == 0, text
+    for kernel in data["kernels"]:
+        floor = kernel["floor"]
+        parts = floor["register_bits"] + floor["predicate_bits"] + floor["choice_bits"]
+        assert floor["bits"] == pytest.approx(parts)
+        assert kernel["floor_share"] == pytest.approx(
+            max(1.0, parts / floor["bits_per_token"]) / kernel["tokens"]
+        )
+        assert 0 < kernel["floor_share"] <= kernel["block_floor_share"] <= 1
+    logs = [math.log(k["floor_share"]) for k in data["kernels"]]
+    assert data["floor_share_geomean"] == pytest.approx(math.exp(sum(logs) / 3))
+    assert data["block_floor_share_geomean"] >= data["floor_share_geomean"]
+    _, text, _ = invoke("tokens", *FEW)
+    assert "bits that had to travel back would fill" in text
+
+
+def test_what_each_pass_is_worth(invoke) -> None:
+    status, text, data = invoke("tokens", *FEW, "--by-pass", "--json")
+    assert status == 0, text
+    assert len(data["kernels"]) == 3
+    passes = {one["name"]: one for one in data["passes"]}
+    assert list(passes) == list(SWITCHES)
+    dot = KERNELS / "reduce" / "dot.cu"
+    module = read_module(dot.with_suffix(".ptx"))
+    spec = LaunchOptions().launch_spec(dot, module)
+    tokens = [
+        len(run_launch(lower_kernel(module, spec, DEFAULT, without=without).launch)[1])
+        for without in ((), ("coalesce",))
+    ]
+    coalesce = passes["coalesce"]
+    assert coalesce["ratios"]["reduce/dot"] == tokens[1] / tokens[0] > 1
+    assert coalesce["changed"] == sum(ratio != 1 for ratio in coalesce["ratios"].values())
+    assert not any(one["wrong"] or one["not_run"] for one in passes.values())
+    status, text, _ = invoke("tokens", FEW[0], "--by-pass")
+    assert status == 0
+    assert "one name for both sides of a copy" in text
+    status, text, _ = invoke("tokens", FEW[0], "--by-pass", "-o", "page.md")
+    assert (status, "writes no page" in text) == (2, True)

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from qgpu_isa.errors import OutputError
 from qgpu_isa.machine_config import WORD_BITS
 from qgpu_isa.new_folder import FolderKind
 
@@ -48,7 +49,7 @@ def write_circuit(
     Returns:
         the manifest.
     """
-    from safetensors import TensorSpec, serialize_file
+    from safetensors import SafetensorError, TensorSpec, serialize_file
 
     arrays: list[np.ndarray] = []
     specs: dict[str, TensorSpec] = {}
@@ -69,7 +70,10 @@ def write_circuit(
         digest.update(f"{name}{tensor.shape}{tensor.fill}".encode())
         digest.update(index.tobytes())
         digest.update(bits.tobytes())
-    serialize_file(specs, folder / TENSORS)
+    try:
+        serialize_file(specs, folder / TENSORS)
+    except SafetensorError as error:
+        raise OutputError(f"cannot write {folder / TENSORS}: {error}") from None
     manifest = {
         "format": FORMAT,
         "machine": asdict(m.config),

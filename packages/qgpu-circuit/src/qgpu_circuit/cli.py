@@ -9,10 +9,12 @@ from pathlib import Path
 from typing import ParamSpec, TypeVar
 
 import click
+from click.core import ParameterSource
 from qgpu_isa import PROFILES, profile
 from qgpu_isa.errors import QgpuError, os_error_text
-from qgpu_isa.files import read_text
+from qgpu_isa.files import read_text, write_text
 from qgpu_isa.machine_config import FIT
+from qgpu_isa.termination import clean_termination
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -55,7 +57,8 @@ def readable_errors(command: Callable[P, R]) -> Callable[P, R]:
     @wraps(command)
     def run(*args: P.args, **kwargs: P.kwargs) -> R:
         try:
-            return command(*args, **kwargs)
+            with clean_termination():
+                return command(*args, **kwargs)
         except QgpuError as error:
             raise _Failure(str(error), error.exit_code) from None
         except OSError as error:
@@ -79,12 +82,21 @@ def main() -> None:
     type=click.Path(path_type=Path),
     help="Folder to write, made with its parents; default: in the cache.",
 )
+@click.option(
+    "--pad/--no-pad", default=True, help="Let a base that is too small grow, or refuse it."
+)
 @click.option("--force", is_flag=True, help="Replace an existing circuit.")
 @click.option("--quiet", is_flag=True, help="No progress.")
 @json_option
 @readable_errors
 def emit(
-    name: str, base: Path | None, output: Path | None, force: bool, quiet: bool, as_json: bool
+    name: str,
+    base: Path | None,
+    output: Path | None,
+    pad: bool,
+    force: bool,
+    quiet: bool,
+    as_json: bool,
 ) -> None:
     """Write circuit.safetensors (sparse) and circuit.json.
 
@@ -102,7 +114,7 @@ def emit(
         shape_of,
     )
 
-    name, shape = shape_of(name, base)
+    name, shape = shape_of(name, base, may_pad=pad)
     if output is None:
         output = ensure_circuit(name, shape, force=force, quiet=quiet)
     else:
@@ -118,10 +130,32 @@ def emit(
 @main.command()
 @fit_option
 @base_option
+@click.option(
+    "--diff",
+    "pair",
+    nargs=2,
+    metavar="A B",
+    help="Compare two circuits instead: folders that `emit` wrote, or profiles.",
+)
 @json_option
+@click.pass_context
 @readable_errors
-def report(name: str, base: Path | None, as_json: bool) -> None:
-    """Print layers, neurons, heads, dimensions, non-zeros and margins."""
+def report(
+    ctx: click.Context, name: str, base: Path | None, pair: tuple[str, str] | None, as_json: bool
+) -> None:
+    """Print layers, neurons, heads, dimensions, non-zeros and margins.
+
+    With --diff, what two circuits hold is counted in their weights and put side by side, layer by
+    layer. A profile is taken from the cache, compiled if it is missing; ./nano is a folder.
+    """
+    if pair is not None:
+        if base is not None or ctx.get_parameter_source("name") is not ParameterSource.DEFAULT:
+            raise click.UsageError("--diff names what it compares; leave --profile and --base out")
+        from qgpu_circuit.compare_circuits import circuit_size, difference, difference_lines
+
+        data = difference(*(circuit_size(one) for one in pair))
+        click.echo(json.dumps(data) if as_json else "\n".join(difference_lines(data)))
+        return
     from qgpu_circuit.compile_profile import compile_profile, shape_of
     from qgpu_circuit.report import build_report
 
@@ -140,6 +174,30 @@ def report(name: str, base: Path | None, as_json: bool) -> None:
         click.echo(
             f"{i:<6}{layer.heads:7}{layer.neurons:9}{layer.clearing:10}{layer.dimensions:12}"
         )
+
+
+@main.command("map")
+@fit_option
+@base_option
+@click.option(
+    "-o", "--output", type=click.Path(path_type=Path), help="Draw a picture (SVG) to this file."
+)
+@json_option
+@readable_errors
+def show_map(name: str, base: Path | None, output: Path | None, as_json: bool) -> None:
+    """Print which part of the machine stands in which layers, or draw it."""
+    from qgpu_circuit.compile_profile import compile_profile, shape_of
+    from qgpu_circuit.layer_map import layer_map
+    from qgpu_circuit.layer_map_to_svg import layer_map_to_svg
+
+    found = layer_map(*compile_profile(*shape_of(name, base)))
+    if output is not None:
+        write_text(output, layer_map_to_svg(found))
+    if as_json:
+        click.echo(json.dumps(found.as_dict()))
+    elif output is None:
+        for line in found.lines():
+            click.echo(line)
 
 
 @main.command("graph")

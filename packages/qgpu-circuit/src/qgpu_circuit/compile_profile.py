@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import click
-from qgpu_isa import profile
+from qgpu_isa import PROFILES, profile
 from qgpu_isa.cache import cached_circuit, find_entry
 from qgpu_isa.machine_config import FIT
 from qgpu_isa.new_folder import new_folder
@@ -23,30 +23,43 @@ from qgpu_circuit.signals import Machine
 TENSORS_PER_LAYER = 14
 
 
-def shape_of(name: str, base: Path | None) -> tuple[str, ModelShape]:
+def shape_of(name: str, base: Path | None, *, may_pad: bool = True) -> tuple[str, ModelShape]:
     """A profile and its shape: its own, or what fits the base whose config is given.
 
     Args:
         name: a profile, or `FIT` for the largest that the base has room for.
         base: checkpoint folder or config.json.
+        may_pad: whether the shape may be larger than the base has room for.
 
     Raises:
-        CircuitError: the config is none of a base that the circuit can stand in front of.
+        CircuitError: the config is none of a base that the circuit can stand in front of, or the
+            base is too small.
     """
     if base is None:
         name = "default" if name == FIT else name
         return name, shape_for(profile(name))
     sizes = read_base_config(base)
+    has = (
+        f"a base {sizes['hidden_size']} wide with {sizes['intermediate_size']} neurons and "
+        f"{sizes['linear_num_key_heads']} key heads"
+    )
     if name != FIT:
-        return name, shape_for_base(profile(name), sizes)
-    for fitting in ("default", "small", "nano"):
+        shape = shape_for_base(profile(name), sizes)
+        if shape.padded(sizes) and not may_pad:
+            smaller = "" if name == next(iter(PROFILES)) else ", or take a smaller --profile"
+            raise CircuitError(
+                f"machine '{name}' needs layers {shape.hidden_size} wide with "
+                f"{shape.intermediate_size} neurons and {shape.heads} key heads, too much for "
+                f"{has}: let the base grow with --pad{smaller}"
+            )
+        return name, shape
+    # From the largest on.
+    for fitting in reversed(PROFILES):
         shape = shape_for_base(profile(fitting), sizes)
         if not shape.padded(sizes):
             return fitting, shape
     raise CircuitError(
-        f"no machine fits a base {sizes['hidden_size']} wide with {sizes['intermediate_size']} "
-        f"neurons and {sizes['linear_num_key_heads']} key heads; name one with --profile, and the "
-        "base is padded"
+        f"no machine fits {has}: let the base grow with --pad, and name the machine with --profile"
     )
 
 

@@ -57,7 +57,7 @@ def new_folder(
     """
     place = Path(os.path.realpath(target))
     if not shared or force:
-        _check_place(place, target, kind, force)
+        check_place(target, kind, force=force)
     made = _make_parents(place.parent)
     complete = False
     try:
@@ -144,15 +144,24 @@ def discard(folder: Path) -> None:
         shutil.rmtree(doomed, ignore_errors=True)
 
 
-def _check_place(place: Path, target: Path, kind: FolderKind, force: bool) -> None:
+def check_place(target: Path, kind: FolderKind, *, force: bool = False) -> None:
+    """That `new_folder` may write there, for a command that takes long before it does.
+
+    Raises:
+        OutputError: something is there that is not to be replaced.
+    """
+    place = Path(os.path.realpath(target))
     if not os.path.lexists(place):
         return
     if not place.is_dir():
-        raise OutputError(f"{target} is not a folder; it will not be replaced")
+        raise OutputError(f"{target} is not a folder, and is never replaced; choose another place")
+    if any(place.iterdir()) and not (place / kind.marker).is_file():
+        raise OutputError(
+            f"{target} is not a {kind.name} folder (it has no {kind.marker}), and is never "
+            "replaced; choose another place, or remove it yourself"
+        )
     if not force:
         raise OutputError(f"{target} exists; use --force to replace it")
-    if any(place.iterdir()) and not (place / kind.marker).is_file():
-        raise OutputError(f"{target} is not a {kind.name} folder; it will not be replaced")
 
 
 def _make_parents(parent: Path) -> list[Path]:

@@ -9,6 +9,7 @@ from qgpu_isa.interpreter.machine import cta_tokens
 from qgpu_isa.machine_config import NANO, NIBBLE_BITS, PROFILES, WORD_MASK, MachineConfig
 from qgpu_isa.program_text import image_to_text, text_to_image
 from qgpu_isa.tables import markdown_table
+from qgpu_isa.token_floor import FLOOR_TEXT
 from qgpu_isa.trace import step_texts
 from qgpu_isa.vocabulary import WORD_NIBBLES, Fault, Token, TokenClass, vocabulary
 
@@ -108,6 +109,8 @@ def tokens_markdown(header: str) -> str:
         f"slots: {', '.join(s.name for s in Slot)}. A launch ends at its first FAULT, which comes\n"
         "without live-outs. Where no CTA runs, PROG and MEM records replace\n"
         "what they name; INIT may also stand before CTA, as it does where CTAs run side by side.\n",
+        "## How few tokens there could be\n",
+        FLOOR_TEXT,
         "## Example\n",
         _example(),
     ]

@@ -11,6 +11,7 @@ from typing import Any
 import click
 from qgpu_isa.command_group import LazyGroup
 from qgpu_isa.errors import QgpuError, os_error_text
+from qgpu_isa.termination import clean_termination
 
 # Name and one-line help of each subcommand; its module is qgpu_merge.commands.<name>_command.
 SUBCOMMANDS = {
@@ -18,6 +19,7 @@ SUBCOMMANDS = {
     "check": "Measure that a merged model treats text as its original does.",
     "extract": "Write the base model of a merged checkpoint.",
     "inspect": "Show what a checkpoint folder holds.",
+    "name-tokens": "Write a merged checkpoint whose tokenizer names all GPU tokens.",
     "synthesize": "Write a random Qwen3.5 checkpoint.",
 }
 
@@ -27,7 +29,8 @@ class _Commands(LazyGroup):
 
     def invoke(self, ctx: click.Context) -> Any:
         try:
-            return super().invoke(ctx)
+            with clean_termination():
+                return super().invoke(ctx)
         except QgpuError as error:
             click.echo(f"error: {error}", err=True)
             ctx.exit(error.exit_code)

@@ -33,13 +33,16 @@ def cached_model(profile: str) -> Path:
     return cache_root() / "models" / f"{profile}-{source_key(MODEL_SOURCES)}"
 
 
-def ensure_circuit(profile: str, report: Report, base: Path | None = None) -> Path:
+def ensure_circuit(
+    profile: str, report: Report, base: Path | None = None, *, may_pad: bool = True
+) -> Path:
     """The circuit of a profile, compiled now if it is not in the cache.
 
     Args:
         profile: the machine; `fit` is the largest that the base has room for.
         report: called with what takes time.
         base: the checkpoint folder whose shape it takes; None for the profile's own shape.
+        may_pad: whether the circuit may be larger than the base has room for.
 
     Raises:
         CircuitError: the circuit compiler failed; its own message has been shown.
@@ -51,14 +54,15 @@ def ensure_circuit(profile: str, report: Report, base: Path | None = None) -> Pa
         report(f"compiling the circuit of machine '{profile}'")
     # In a process of its own: the netlist's memory is free again before the merge begins.
     command = [sys.executable, "-m", "qgpu_circuit.cli", "emit", "--profile", profile, "--json"]
-    command += [] if base is None else ["--base", str(base)]
+    command += [] if base is None else ["--base", str(base), "--pad" if may_pad else "--no-pad"]
     done = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=False)
     try:
         facts = json.loads(done.stdout)
         path, layers, digest = facts["path"], facts["shape"]["num_layers"], facts["digest"]
     except (ValueError, KeyError, TypeError):
         raise CircuitError(
-            f"qgpu-circuit emit failed (machine '{profile}', status {done.returncode})"
+            "the base was not merged, since there is no circuit for it: see what "
+            f"`qgpu-circuit emit` says above (status {done.returncode})"
         ) from None
     report(f"{path}: {layers} layers, digest {digest[:16]}")
     return Path(path)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 from qgpu_isa.errors import QgpuError
 
 
@@ -19,3 +21,8 @@ class CircuitError(MergeError):
 
 class CheckError(MergeError):
     """Two checkpoints that cannot be compared, or text that cannot be read."""
+
+
+def already_merged(base: Path) -> MergeError:
+    """The error of a base that holds a circuit."""
+    return MergeError(f"{base} is already merged with a qgpu circuit")

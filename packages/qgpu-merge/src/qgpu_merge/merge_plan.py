@@ -12,7 +12,7 @@ from qgpu_isa.qgpu_section import QGPU_FORMAT
 from qgpu_isa.qwen35_config import LINEAR
 from qgpu_isa.vocabulary import vocabulary
 
-from qgpu_merge.errors import MergeError
+from qgpu_merge.errors import MergeError, already_merged
 from qgpu_merge.finite_weights import finite_rows, finite_tensor
 from qgpu_merge.head_choice import HeadChoice
 from qgpu_merge.make_tensors import KEPT_DTYPES, LARGEST_EMBEDDING, TensorMaker
@@ -108,7 +108,7 @@ def plan_merge(
     _check_fit(circuit, base)
     notices = list(_padding_notices(circuit, base))
     if notices and not may_pad:
-        raise MergeError(f"{notices[0]}; take a smaller --profile, or allow it with --pad")
+        raise MergeError(f"{notices[0]}; let the base grow with --pad, or take another circuit")
     vision = _takes_vision(base)
     dropped = list(base.draft)
     if base.draft:
@@ -176,7 +176,7 @@ def _widening(circuit: Circuit, base: Checkpoint, head: HeadChoice) -> tuple[Wid
 
 def _check_fit(circuit: Circuit, base: Checkpoint) -> None:
     if base.merged:
-        raise MergeError(f"{base.folder} is already merged with a qgpu circuit")
+        raise already_merged(base.folder)
     wanted = {
         "hidden_size": circuit.base_hidden,
         **{
@@ -247,7 +247,7 @@ def _padding_notices(circuit: Circuit, base: Checkpoint) -> Iterator[str]:
         f"machine '{circuit.machine.name}' needs layers {width} wide with {neurons} neurons and "
         f"{keys} key heads, {base.folder} is {hidden} wide with {inner} and {heads}: padded with "
         f"zeros, its own weights grow from {before / 1e6:.0f} to {after / 1e6:.0f} million "
-        "(and text as much slower)"
+        "(its part of text is as much slower; what the GPU's layers cost text: docs/merge.md)"
     )
 
 

@@ -10,12 +10,15 @@ no text becomes one by itself.
 
 from __future__ import annotations
 
+import copy
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from qgpu_isa.checked_json import Fields
 from qgpu_isa.machine_config import MachineConfig
-from qgpu_isa.vocabulary import Token, TokenClass, vocabulary
+from qgpu_isa.token_names import token_name
+from qgpu_isa.vocabulary import TokenClass, vocabulary
 
 from qgpu_merge.errors import CheckpointError, MergeError
 from qgpu_merge.read_checkpoint import read_json
@@ -34,36 +37,65 @@ UNNAMED = frozenset(
 )
 """Classes whose tokens are numbers and addresses. On the default machine they are 101 thousand of
 109 thousand tokens: named too, they would have a tokenizer of Qwen's size load in 3 s instead of
-0.7 s. The others add 0.1 s. Tokens without a name decode to nothing."""
+0.7 s. The others add 0.1 s. Tokens without a name decode to nothing; `qgpu-merge name-tokens` names
+them too."""
 
-FLAGS = {
-    "single_word": False,
-    "lstrip": False,
-    "rstrip": False,
-    "normalized": False,
-    "special": True,
+
+@dataclass(frozen=True)
+class Naming:
+    """Which GPU tokens have names, and what tokenizers do with them.
+
+    Attributes:
+        unnamed: classes without names.
+        special: whether `skip_special_tokens` leaves the names out.
+    """
+
+    unnamed: frozenset[TokenClass] = UNNAMED
+    special: bool = True
+
+    @property
+    def flags(self) -> dict[str, bool]:
+        """The flags of an added token."""
+        flags = ("single_word", "lstrip", "rstrip", "normalized")
+        return dict.fromkeys(flags, False) | {"special": self.special}
+
+
+CONTROL_TOKENS = Naming()
+ALL_TOKENS = Naming(frozenset(), special=False)
+
+GPU_ONLY: dict[str, dict[str, Any]] = {
+    TOKENIZER: {
+        "version": "1.0",
+        "added_tokens": [],
+        "normalizer": None,
+        "pre_tokenizer": None,
+        "post_processor": None,
+        "decoder": {"type": "Fuse"},
+        "model": {"type": "BPE", "vocab": {}, "merges": []},
+    },
+    TOKENIZER_CONFIG: {
+        "tokenizer_class": "PreTrainedTokenizerFast",
+        "clean_up_tokenization_spaces": False,
+    },
 }
+"""A tokenizer that knows no text."""
 
 
-def token_name(token: Token) -> str:
-    """The text of a GPU token: `<|gpu:END|>`, `<|gpu:STOP(3,31)|>`."""
-    fields = f"({','.join(map(str, token.values))})" if token.values else ""
-    return f"<|gpu:{token.cls.name}{fields}|>"
-
-
-def named_tokens(machine: MachineConfig, token_offset: int) -> dict[str, int]:
+def named_tokens(
+    machine: MachineConfig, token_offset: int, naming: Naming = CONTROL_TOKENS
+) -> dict[str, int]:
     """Names of a machine's tokens, and their ids in a model's vocabulary."""
     vocab = vocabulary(machine)
     return {
         token_name(vocab.decode(number)): token_offset + number
         for cls in TokenClass
-        if cls not in UNNAMED
+        if cls not in naming.unnamed
         for number in vocab.range_of(cls)
     }
 
 
 def merged_tokenizer(
-    base: Path, machine: MachineConfig, token_offset: int
+    base: Path, machine: MachineConfig, token_offset: int, naming: Naming = CONTROL_TOKENS
 ) -> dict[str, dict[str, Any]]:
     """The base's tokenizer.json and tokenizer_config.json with the GPU's tokens, by file name.
 
@@ -73,28 +105,39 @@ def merged_tokenizer(
         base: folder of the base.
         machine: whose tokens.
         token_offset: id of the machine's token 0.
+        naming: which tokens are named.
 
     Raises:
         MergeError: the base's tokenizer is no byte-level BPE, or has ids behind the vocabulary.
     """
     if not (base / TOKENIZER).is_file():
         return {}
-    names = named_tokens(machine, token_offset)
+    names = named_tokens(machine, token_offset, naming)
     files = {TOKENIZER: read_json(base / TOKENIZER, "a tokenizer's folder")}
-    _extend(Fields(files[TOKENIZER], str(base / TOKENIZER), CheckpointError), names, token_offset)
+    fields = Fields(files[TOKENIZER], str(base / TOKENIZER), CheckpointError)
+    _extend(fields, names, token_offset, naming)
     if (base / TOKENIZER_CONFIG).is_file():
         config = read_json(base / TOKENIZER_CONFIG, "a tokenizer's folder")
         # Where it is, it stands in for tokenizer.json's list.
         if "added_tokens_decoder" in config:
             fields = Fields(config, str(base / TOKENIZER_CONFIG), CheckpointError)
             config["added_tokens_decoder"] = fields.inner("added_tokens_decoder").data | {
-                str(number): {"content": name, **FLAGS} for name, number in names.items()
+                str(number): {"content": name, **naming.flags} for name, number in names.items()
             }
         files[TOKENIZER_CONFIG] = config
     return files
 
 
-def _extend(fields: Fields, names: dict[str, int], token_offset: int) -> None:
+def gpu_only_tokenizer(machine: MachineConfig, token_offset: int) -> dict[str, dict[str, Any]]:
+    """The files of a tokenizer that names all of a machine's tokens and knows no text."""
+    files = copy.deepcopy(GPU_ONLY)
+    names = named_tokens(machine, token_offset, ALL_TOKENS)
+    fields = Fields(files[TOKENIZER], TOKENIZER, CheckpointError)
+    _extend(fields, names, token_offset, ALL_TOKENS)
+    return files
+
+
+def _extend(fields: Fields, names: dict[str, int], token_offset: int, naming: Naming) -> None:
     data, where = fields.data, fields.where
     model = fields.inner("model")
     # Files of old versions of the library leave the type out.
@@ -121,7 +164,7 @@ def _extend(fields: Fields, names: dict[str, int], token_offset: int) -> None:
     data["model"]["vocab"] = known
     data["added_tokens"] = [
         *added,
-        *({"id": number, "content": name, **FLAGS} for name, number in names.items()),
+        *({"id": number, "content": name, **naming.flags} for name, number in names.items()),
     ]
 
 

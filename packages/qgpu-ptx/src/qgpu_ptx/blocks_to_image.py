@@ -98,6 +98,7 @@ class _Emitter:
                 case Imm(value=0):
                     operands.append(Operand())
                 case Imm(value=number):
+                    assert imm in (0, number), "a slot holds one immediate"
                     imm = number
                     operands.append(Operand(Source.IMM))
                 case Special.TID:

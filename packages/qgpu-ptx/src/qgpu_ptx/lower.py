@@ -16,7 +16,7 @@ from qgpu_ptx.launch_shape import LaunchShape
 from qgpu_ptx.launch_spec import LaunchSpec
 from qgpu_ptx.lowering_errors import MachineLimitError, machine_limit
 from qgpu_ptx.memory_layout import WORD_BYTES, ArgumentLayout, align_up, place_arguments
-from qgpu_ptx.passes import CHOOSE, PIPELINE
+from qgpu_ptx.passes import CHOOSE, PIPELINE, RECOMPUTE, left_out
 from qgpu_ptx.passes.legalize import legalize
 from qgpu_ptx.passes.link_parts import link_parts
 from qgpu_ptx.ptx_ast import Module
@@ -109,19 +109,21 @@ def lower(
     """Lowers one kernel.
 
     `arguments` are pointers' byte addresses, scalars' values, structures' bytes; `first_free` is
-    the first byte of global memory behind the arrays. `without` names passes to leave out.
+    the first byte of global memory behind the arrays. `without` names passes of `SWITCHES` to
+    leave out.
 
     Raises:
         QgpuPtxError: the kernel uses what is not supported, or exceeds the machine.
     """
     arguments_ = module, entry, shape, arguments, config, first_free
+    skipped = left_out(without)
     try:
-        return _lower(*arguments_, without, watch)
+        return _lower(*arguments_, skipped, watch)
     except MachineLimitError:
-        if CHOOSE in without:
+        if CHOOSE in skipped:
             raise
         # Doing things for all lanes together takes more blocks and scratch words.
-        return _lower(*arguments_, (*without, CHOOSE), watch)
+        return _lower(*arguments_, skipped | {CHOOSE}, watch)
 
 
 def _lower(
@@ -155,7 +157,9 @@ def _lower(
             watch(step.name, function)
     function = legalize(link_parts(function))
     watch("legalize", function)
-    function, blocks, numbers, end = _allocate(function, shape, config, variables.end)
+    function, blocks, numbers, end = _allocate(
+        function, shape, config, variables.end, recomputes=RECOMPUTE not in without
+    )
     watch("spill", function)
     image = blocks_to_image(entry, blocks, numbers, config)
     if end > WORD_BYTES * config.global_words:
@@ -218,7 +222,7 @@ def _to_ir(
 
 
 def _allocate(
-    function: Function, shape: LaunchShape, config: MachineConfig, end: int
+    function: Function, shape: LaunchShape, config: MachineConfig, end: int, *, recomputes: bool
 ) -> tuple[Function, list[VirtualBlock], dict[Reg | Pred, int], int]:
     """Packs and colours; what finds no register goes to memory, and both are done again."""
     for _ in range(MAX_SPILL_ROUNDS):
@@ -230,7 +234,8 @@ def _allocate(
             return row_tokens(rows.get(op.dst, UNKNOWN), config)  # noqa: B023
 
         # Repeated operations may need more registers at once: then without them.
-        for attempt in (recompute(function, weigh), function):
+        repeated = (recompute(function, weigh),) if recomputes else ()
+        for attempt in (*repeated, function):
             blocks = to_virtual_blocks(attempt, weigh)
             allocation = allocate_registers(blocks, config)
             if not allocation.spilled:

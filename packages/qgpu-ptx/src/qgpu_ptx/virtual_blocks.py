@@ -162,7 +162,8 @@ def block_order(function: Function) -> list[str]:
         order.append(label)
 
     visit(function.blocks[0].label)
-    return _loops_together(order[::-1], loops, inside)
+    # Unreachable blocks are still there where the passes that drop them were left out.
+    return _loops_together(order[::-1], {h: loops[h] for h in loops if h in seen}, inside)
 
 
 def _loops_together(

@@ -26,6 +26,11 @@ class MemoryPool:
         """The first byte behind all that is allocated."""
         return max(self._taken.values(), default=self._unit)
 
+    @property
+    def taken(self) -> dict[int, range]:
+        """The words of each allocation, as word addresses, by its byte address."""
+        return {s: range(s // WORD_BYTES, e // WORD_BYTES) for s, e in self._taken.items()}
+
     def allocate(self, size: int) -> int:
         """The address of `size` bytes, which hold anything.
 

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import statistics
 import time
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from typing import Any
 
 from qgpu_isa.machine_config import MachineConfig
@@ -26,27 +27,34 @@ extern "C" __global__ void polynomial(const int* x, int* y) {
 }
 """
 THREADS = 16
-"""Threads of a CTA: one element each."""
+"""Threads of a CTA at most: one element each."""
+
+ARRAYS = 2
 
 
 @dataclass
 class GridTimes:
-    """The fastest of several runs of a launch.
+    """Several runs of a launch.
 
     Attributes:
         ctas: its CTAs, as many at a time.
         decoded_tokens, setup_tokens: tokens that the model and the host wrote.
-        seconds: of the whole launch, setup and merging included, the guard not.
-        cpu_seconds: what all cores spent on it.
-        guard_seconds: how long it took to see that CTAs do not depend on each other.
+        runs: seconds of each run of the whole launch, setup and merging included, the guard not.
+        cpu_runs: seconds that all cores spent on each.
+        guard_runs: seconds that it took to see that CTAs do not depend on each other.
     """
 
     ctas: int
     decoded_tokens: int = 0
     setup_tokens: int = 0
-    seconds: float = float("inf")
-    cpu_seconds: float = float("inf")
-    guard_seconds: float = float("inf")
+    runs: list[float] = field(default_factory=list)
+    cpu_runs: list[float] = field(default_factory=list)
+    guard_runs: list[float] = field(default_factory=list)
+
+    @property
+    def seconds(self) -> float:
+        """The median run."""
+        return statistics.median(self.runs)
 
     @property
     def rate(self) -> float:
@@ -66,7 +74,21 @@ class GridReport:
         """The report as plain JSON values."""
         first = self.launches[0]
         rows = [
-            asdict(times) | {"tokens_per_second": times.rate, "ratio": times.rate / first.rate}
+            {
+                "ctas": times.ctas,
+                "decoded_tokens": times.decoded_tokens,
+                "setup_tokens": times.setup_tokens,
+                "seconds": times.seconds,
+                "cpu_seconds": statistics.median(times.cpu_runs),
+                "guard_seconds": statistics.median(times.guard_runs),
+                "runs": times.runs,
+                "tokens_per_second": times.rate,
+                # Side by side: of the runs that were made in the same turn.
+                "ratio": statistics.median(
+                    times.decoded_tokens / own / (first.decoded_tokens / other)
+                    for own, other in zip(times.runs, first.runs, strict=True)
+                ),
+            }
             for times in self.launches
         ]
         return {"machine": self.machine, "engine": self.engine, "launches": rows}
@@ -86,13 +108,21 @@ class GridReport:
         yield f"machine '{self.machine}', {self.engine}"
 
 
-def polynomial_request(module: Module, config: MachineConfig, ctas: int) -> LaunchRequest:
+def threads_that_fit(config: MachineConfig, ctas: int) -> int:
+    """Threads of each CTA: at most `THREADS`, and no more than memory has elements for."""
+    room = config.global_words // (ARRAYS * ctas)
+    return max(config.lanes, min(THREADS, room // config.lanes * config.lanes))
+
+
+def polynomial_request(
+    module: Module, config: MachineConfig, ctas: int, threads: int = THREADS
+) -> LaunchRequest:
     """The element-wise kernel of `SOURCE`, compiled, for a number of CTAs.
 
     Raises:
         MachineLimitError: its arrays do not fit the machine.
     """
-    x = [37 * i % 1000 for i in range(THREADS * ctas)]
+    x = [37 * i % 1000 for i in range(threads * ctas)]
     values = [7 * v - 3 for v in x]
     values = [v ^ v >> 3 for v in values]
     args = (
@@ -100,7 +130,7 @@ def polynomial_request(module: Module, config: MachineConfig, ctas: int) -> Laun
         ArrayArgument("y", "s32", (0,) * len(x), output=True),
     )
     expected = {"y": tuple(v * v for v in values)}
-    spec = LaunchSpec("polynomial", (ctas, 1, 1), (THREADS, 1, 1), args, expected)
+    spec = LaunchSpec("polynomial", (ctas, 1, 1), (threads, 1, 1), args, expected)
     return lower_kernel(module, spec, config)
 
 
@@ -112,14 +142,20 @@ def bench_grid(module: Module, engine: RowEngine, ctas: Sequence[int], repeats: 
         MachineLimitError: the arrays do not fit the machine.
     """
     report = GridReport(engine.config.name, engine.name, [GridTimes(count) for count in ctas])
-    requests = [polynomial_request(module, engine.config, count) for count in ctas]
+    threads = threads_that_fit(engine.config, max(ctas))
+    requests = [polynomial_request(module, engine.config, count, threads) for count in ctas]
     for _ in range(repeats):
         for request, times in zip(requests, report.launches, strict=True):
-            _time(request, engine, times)
+            time_grid(request, engine, times)
     return report
 
 
-def _time(request: LaunchRequest, engine: RowEngine, times: GridTimes) -> None:
+def time_grid(request: LaunchRequest, engine: RowEngine, times: GridTimes) -> None:
+    """Runs a launch once and adds it to `times`.
+
+    Raises:
+        ModelError: a result is wrong.
+    """
     begun = time.perf_counter()
     guard_rows(request)
     started, cpu = time.perf_counter(), time.process_time()
@@ -133,6 +169,6 @@ def _time(request: LaunchRequest, engine: RowEngine, times: GridTimes) -> None:
         raise ModelError(f"engine {engine.name}: {request.unexpected(outputs)[0]}")
     times.decoded_tokens = result.trace.decoded_tokens
     times.setup_tokens = result.trace.setup_tokens
-    times.seconds = min(times.seconds, ended - started)
-    times.cpu_seconds = min(times.cpu_seconds, cpu_ended - cpu)
-    times.guard_seconds = min(times.guard_seconds, started - begun)
+    times.runs.append(ended - started)
+    times.cpu_runs.append(cpu_ended - cpu)
+    times.guard_runs.append(started - begun)

@@ -11,19 +11,22 @@ from typing import Any
 
 import click
 from qgpu_isa.command_group import LazyGroup
-from qgpu_isa.errors import QgpuError, os_error_text
+
+from qgpu_run.command_errors import invoke_with_messages
 
 # Name and one-line help of each subcommand; its module is qgpu_run.commands.<name>_command.
 SUBCOMMANDS = {
     "launch": "Launch a kernel, a program image or a listing.",
     "calc": "Evaluate an expression, one launch an operation.",
     "watch": "Launch, and look inside while it runs.",
+    "chat": "Talk with a model; it calls its GPU.",
     "ask": "Ask a model one question; it calls its GPU.",
     "eval": "Ask generated questions with known answers.",
     "verify": "Verify many kernels by teacher forcing.",
     "fuzz": "Verify random programs by teacher forcing.",
     "tokens": "Count the tokens of kernels without a model.",
-    "bench": "Compare the speed of engines.",
+    "bench": "Measure speeds, sizes and token counts, one table.",
+    "engines": "Compare the speed of engines on kernels of yours.",
     "text-speed": "What the GPU's layers cost on text.",
     "scale": "Measure throughput by the number of CTAs.",
 }
@@ -33,20 +36,7 @@ class _Commands(LazyGroup):
     """Turns errors into messages and results into statuses."""
 
     def invoke(self, ctx: click.Context) -> Any:
-        from qgpu_ptx.diagnostics import QgpuPtxError
-
-        try:
-            status = super().invoke(ctx)
-        except QgpuError as error:
-            click.echo(f"error: {error}", err=True)
-            status = error.exit_code
-        except QgpuPtxError as error:
-            click.echo(error.render(), err=True)
-            status = 2
-        except OSError as error:
-            click.echo(f"error: {os_error_text(error)}", err=True)
-            status = 2
-        ctx.exit(status or 0)
+        invoke_with_messages(ctx, super().invoke)
 
 
 @click.group(

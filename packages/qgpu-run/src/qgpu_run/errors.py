@@ -19,6 +19,10 @@ class RequestError(QgpuError):
     """A kernel file, argument or option that makes no launch."""
 
 
+class ServerError(QgpuError):
+    """A server that is not there, refuses, fails, or carries no GPU."""
+
+
 class TokenLimitError(ExecutionError):
     """The model wrote more tokens than it was allowed to."""
 

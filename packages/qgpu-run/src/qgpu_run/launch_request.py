@@ -38,12 +38,18 @@ class OutputArray:
             return ""
         return f"{self.name}[{first}]" if first == last else f"{self.name}[{first}..{last}]"
 
+    @property
+    def words(self) -> range:
+        """Addresses of the words in which it lies."""
+        end = self.address + TYPE_BYTES[self.type] * self.length
+        return range(self.address // 4, -(-end // 4))
+
     def read(self, memory: Sequence[int]) -> list[int]:
         """The elements, out of the words of memory (little-endian, as CUDA's)."""
         size = TYPE_BYTES[self.type]
-        first, last = self.address // 4, -(-(self.address + size * self.length) // 4)
-        raw = b"".join(word.to_bytes(4, "little") for word in memory[first:last])
-        start = self.address - 4 * first
+        words = self.words
+        raw = b"".join(word.to_bytes(4, "little") for word in memory[words.start : words.stop])
+        start = self.address - 4 * words.start
         signed = self.type.startswith("s")
         return [
             int.from_bytes(raw[i : i + size], "little", signed=signed)

@@ -72,6 +72,8 @@ def read_manifest(path: Path) -> ModelManifest:
         ModelError: the folder is no merged checkpoint of this format.
     """
     missing = f"{path} is not a checkpoint folder: it has no config.json"
+    if not path.exists():
+        missing = f"there is no {path}"
     config = load_object(path / "config.json", ModelError, missing)
     section = read_section(config, str(path), ModelError)
     machine = section.machine

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
+
 from qgpu_isa.machine_config import MachineConfig
 from qgpu_ptx.baseline_program import baseline_for_launch
 from qgpu_ptx.diagnostics import QgpuPtxError
@@ -12,14 +14,18 @@ from qgpu_ptx.ptx_ast import Module
 from qgpu_run.launch_request import LaunchRequest, OutputArray
 
 
-def lower_kernel(module: Module, spec: LaunchSpec, config: MachineConfig) -> LaunchRequest:
+def lower_kernel(
+    module: Module, spec: LaunchSpec, config: MachineConfig, *, without: Collection[str] = ()
+) -> LaunchRequest:
     """Lowers one entry of a PTX module for a machine and lays out its arguments in memory.
+
+    `without` names passes to leave out, see `qgpu_ptx.passes.SWITCHES`.
 
     Raises:
         QgpuPtxError: the PTX is wrong, the arguments do not fit it, or it does not fit the
             machine.
     """
-    placed = lower_launch(module, spec, config)
+    placed = lower_launch(module, spec, config, without=without)
     placed_arrays = placed.layout.arrays
     arrays = [OutputArray(a.name, a.type, a.address, len(a.values)) for a in placed_arrays]
     outputs = [array for array, a in zip(arrays, placed_arrays, strict=True) if a.output]

@@ -6,6 +6,8 @@ import math
 from dataclasses import dataclass, field
 from typing import Any
 
+from qgpu_run.speculate import Speculation
+
 
 @dataclass
 class Outcome:
@@ -24,7 +26,11 @@ class Outcome:
         min_margin: smallest logit margin in bf16 steps; None where there are no logits.
         baseline_tokens: tokens under the naive lowering, if known.
         checks: which comparisons were made.
+        speculation: what came of drafts, if the host proposed any.
         problems: texts for people: differences, a fault.
+        read_back_tokens, read_back_setup_tokens: what the engine and the host wrote to read the
+            results back, where they came as tokens; no part of the launch's.
+        requests, prompt_tokens: what was asked of a server.
         status: exit status.
     """
 
@@ -42,7 +48,12 @@ class Outcome:
     min_margin: float | None = None
     baseline_tokens: int | None = None
     checks: list[str] = field(default_factory=list)
+    speculation: Speculation | None = None
     problems: list[str] = field(default_factory=list)
+    read_back_tokens: int | None = None
+    read_back_setup_tokens: int | None = None
+    requests: int | None = None
+    prompt_tokens: int | None = None
     status: int = 0
 
     def fail(self, problem: str) -> None:
@@ -78,6 +89,11 @@ class Outcome:
             "seconds": round(self.seconds, 3),
             "sms": self.sms,
             "guard_seconds": None if self.guard_seconds is None else round(self.guard_seconds, 3),
+            "read_back_tokens": self.read_back_tokens,
+            "read_back_setup_tokens": self.read_back_setup_tokens,
+            "requests": self.requests,
+            "prompt_tokens": self.prompt_tokens,
+            "speculation": None if self.speculation is None else self.speculation.to_dict(),
             "outputs": self.outputs,
             "problems": self.problems,
         }
@@ -95,11 +111,20 @@ class Outcome:
             f"{self.tokens} tokens{versus}, {self.setup_tokens} setup tokens, "
             f"{self.seconds:.1f} s{rate}"
         )
+        if self.read_back_tokens is not None:
+            lines.append(
+                f"results read back as tokens: {self.read_back_tokens} tokens, "
+                f"{self.read_back_setup_tokens} setup tokens"
+            )
+        if self.requests is not None:
+            lines.append(f"{self.requests} requests with {self.prompt_tokens} prompt tokens")
         if self.guard_seconds is not None:
             lines.append(
                 f"up to {self.sms} CTAs at a time; none needs what another writes, as the "
                 f"reference interpreter saw in {self.guard_seconds:.2f} s of these"
             )
+        if self.speculation is not None:
+            lines += self.speculation.lines()
         if self.checks:
             lines.append(f"{' and '.join(self.checks)}: {self._compared()}")
         if self.min_margin is not None:

@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import time
+from typing import Any
 
 from qgpu_isa.errors import ExecutionError
 from qgpu_isa.interpreter import run_ctas_apart
 
 from qgpu_run.check import CheckReport, check_launch, describe_difference, describe_words
 from qgpu_run.check_rows import check_rows, guard_rows, initial_memory, run_request_rows
-from qgpu_run.engines.engine import Engine, RowEngine
+from qgpu_run.engines.engine import Engine, RowEngine, reads_memory
+from qgpu_run.engines.read_back_engine import ReadBackEngine
+from qgpu_run.engines.server_engine import ServerEngine
 from qgpu_run.errors import RequestError
 from qgpu_run.launch import MAX_TOKENS, LaunchTrace, OnToken, run_on_engine
 from qgpu_run.launch_request import LaunchRequest
 from qgpu_run.outcome import Outcome
+from qgpu_run.speculate import SpeculatingEngine
 from qgpu_run.verify import verify_launch
 
 
@@ -25,6 +29,8 @@ def run_request(
     verify: bool = False,
     sms: int = 1,
     assume_independent: bool = False,
+    read_back: bool = False,
+    speculate: int = 0,
     max_tokens: int = MAX_TOKENS,
     on_token: OnToken | None = None,
 ) -> Outcome:
@@ -36,12 +42,25 @@ def run_request(
     Args:
         sms: CTAs that run at a time; each then starts from the memory that the host wrote.
         assume_independent: does not look first whether they may.
+        read_back: has the engine write out the results as tokens, as it is with an engine that
+            only exchanges tokens; `check` then compares these words alone.
+        speculate: tokens that the host proposes at a time for the weights to judge.
 
     Raises:
         RequestError: the engine is another machine, or cannot do this.
     """
     if sms > 1 and verify:
         raise RequestError("--verify reads a launch as one stream: it takes no --sms")
+    if speculate and (verify or sms > 1):
+        raise RequestError("--speculate decodes one stream: it takes no --verify and no --sms")
+    if read_back or not reads_memory(engine):
+        if sms > 1 or verify or speculate:
+            raise RequestError(
+                "reading results back as tokens goes without --sms, --verify and --speculate"
+            )
+        engine = ReadBackEngine(engine)
+    spoken = SpeculatingEngine(engine, draft_tokens=speculate) if speculate else None
+    engine = spoken or engine
     outcome = Outcome(request.kernel, request.launch.config.name, engine.name, sms=sms)
     started = time.monotonic()
     try:
@@ -54,7 +73,7 @@ def run_request(
         elif not verify:
             trace = run_on_engine(request.launch, engine, max_tokens=max_tokens, on_token=on_token)
             _take_trace(outcome, trace)
-            _read(request, outcome, engine.read_memory())
+            _read(request, outcome, read_memory(request, engine))
         if check or not verify:
             outcome.seconds = time.monotonic() - started
         if verify:
@@ -64,7 +83,33 @@ def run_request(
     except ExecutionError as error:
         outcome.seconds = time.monotonic() - started
         outcome.fail(str(error))
+    _take_counts(engine, outcome)
+    if spoken is not None:
+        outcome.speculation = spoken.speculation
     return outcome
+
+
+def read_memory(request: LaunchRequest, engine: Engine) -> list[int]:
+    """The words of memory behind a launch; read back as tokens, those of its outputs alone."""
+    if isinstance(engine, ReadBackEngine):
+        return _in_place(engine, _read_outputs(request, engine))
+    return engine.read_memory()
+
+
+def _read_outputs(request: LaunchRequest, engine: ReadBackEngine) -> dict[int, int]:
+    return engine.read_words([output.words for output in request.outputs])
+
+
+def _in_place(engine: ReadBackEngine, words: dict[int, int]) -> list[int]:
+    return [words.get(address, 0) for address in range(engine.config.memory_words)]
+
+
+def _take_counts(engine: Engine, outcome: Outcome) -> None:
+    if isinstance(engine, ReadBackEngine):
+        outcome.read_back_tokens, outcome.read_back_setup_tokens = engine.decoded, engine.setup
+        if isinstance(engine.engine, ServerEngine):
+            outcome.requests = engine.engine.requests
+            outcome.prompt_tokens = engine.engine.prompt_tokens
 
 
 def _take_trace(outcome: Outcome, trace: LaunchTrace) -> None:
@@ -90,7 +135,20 @@ def _check(
     on_token: OnToken | None,
 ) -> None:
     outcome.checks.append("check")
-    report = check_launch(request.launch, engine, max_tokens=max_tokens, on_token=on_token)
+    options: dict[str, Any] = {"max_tokens": max_tokens, "on_token": on_token}
+    if isinstance(engine, ReadBackEngine):
+        words: dict[int, int] = {}
+        back = engine
+
+        def read() -> dict[int, int]:
+            words.update(_read_outputs(request, back))
+            return words
+
+        report = check_launch(request.launch, engine, read=read, **options)
+        if _take_report(request, outcome, report):
+            _read(request, outcome, _in_place(engine, words))
+        return
+    report = check_launch(request.launch, engine, **options)
     if _take_report(request, outcome, report):
         _read(request, outcome, engine.read_memory())
 

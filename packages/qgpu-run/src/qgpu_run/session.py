@@ -3,36 +3,47 @@
 Memory stays in the state between launches, and so does the program. What the state holds is known:
 the host wrote it, or has read it back. So a launch sends records only for the words of memory and
 the parts of the program that are to be other than they are.
+
+An engine that only exchanges tokens keeps no state between launches: there each launch begins a
+stream, and the words that are wanted come as tokens.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
-from qgpu_isa.encoding import ROM_PARTS, encode_block
+from qgpu_isa.encoding import ROM_PARTS
 from qgpu_isa.formats import word_tokens
 from qgpu_isa.machine_config import CHUNKS_PER_RECORD, WORD_BITS
 from qgpu_isa.program import ProgramImage
 from qgpu_isa.vocabulary import Token, TokenClass, vocabulary
 
 from qgpu_run.check_rows import guard_rows, run_request_rows
-from qgpu_run.engines.engine import Engine, RowEngine
+from qgpu_run.engines.engine import Engine, RowEngine, reads_memory
+from qgpu_run.engines.read_back_engine import ReadBackEngine
 from qgpu_run.errors import RequestError
 from qgpu_run.launch import MAX_TOKENS, LaunchTrace, OnToken, run_on_engine
 from qgpu_run.launch_request import LaunchRequest
+from qgpu_run.replace_program import replace_program
 
 
 class Session:
-    """An engine, and the launches that it has run since its state was empty."""
+    """An engine, and the launches that it has run since its state was empty.
+
+    Attributes:
+        read_back_tokens: tokens that the engine wrote to tell the last launch's words; None where
+            they are read out of its state.
+    """
 
     def __init__(self, engine: Engine) -> None:
-        self.engine = engine
+        self.engine = engine if reads_memory(engine) else ReadBackEngine(engine)
         self.config = engine.config
+        self.read_back_tokens: int | None = None
         self.reset()
 
     def reset(self) -> None:
-        """Begins with an empty state."""
-        self.engine.reset()
+        """Has the next launch begin with an empty state."""
+        self._stale = True
         self._rom = [[0] * ROM_PARTS for _ in range(self.config.rom_blocks)]
         self._memory = [0] * self.config.memory_words
 
@@ -44,6 +55,7 @@ class Session:
         assume_independent: bool = False,
         max_tokens: int = MAX_TOKENS,
         on_token: OnToken | None = None,
+        wanted: Sequence[range] = (),
     ) -> tuple[LaunchTrace, list[int]]:
         """Runs a launch.
 
@@ -53,30 +65,47 @@ class Session:
             sms: CTAs that run at a time.
             assume_independent: with several, does not look first whether they may.
             on_token: called with the CTA and each decoded token.
+            wanted: words that may have changed and are of use behind the launch.
 
         Returns:
-            the tokens, and the words of memory at the end.
+            the tokens, and the words of memory at the end; of an engine that only exchanges
+            tokens, words that are not wanted are as the host wrote them.
 
         Raises:
             CtaDependenceError: CTAs that were to run side by side depend on each other.
-            ExecutionError: the launch did not end, or in a fault; the state is then empty.
+            ExecutionError: the launch did not end, or in a fault; the next one begins anew.
         """
         if sms > 1:
             if not isinstance(self.engine, RowEngine):
                 raise RequestError(f"engine {self.engine.name} runs CTAs one after the other")
             if not assume_independent:
                 guard_rows(request, max_tokens)
+        if self._stale:
+            self.engine.reset()
+            self._stale = False
         try:
-            return self._run(request, sms, max_tokens, on_token)
+            return self._run(request, sms, max_tokens, on_token, wanted)
         except BaseException:
             # The state is somewhere within a CTA, after Ctrl-C as well.
             self.reset()
             raise
 
     def _run(
-        self, request: LaunchRequest, sms: int, max_tokens: int, on_token: OnToken | None
+        self,
+        request: LaunchRequest,
+        sms: int,
+        max_tokens: int,
+        on_token: OnToken | None,
+        wanted: Sequence[range],
     ) -> tuple[LaunchTrace, list[int]]:
         launch, engine = request.launch, self.engine
+        if isinstance(engine, ReadBackEngine):
+            self.reset()
+            before = engine.decoded
+            trace = run_on_engine(launch, engine, max_tokens=max_tokens, on_token=on_token)
+            words = dict(launch.memory) | engine.read_words(wanted)
+            self.read_back_tokens = engine.decoded - before
+            return trace, [words.get(a, 0) for a in range(self.config.memory_words)]
         setup = self._setup(launch.image, launch.memory)
         if sms == 1:
             trace = run_on_engine(
@@ -95,25 +124,8 @@ class Session:
     def _setup(self, image: ProgramImage, memory: Mapping[int, int]) -> list[int]:
         encode = vocabulary(self.config).encode
         preamble = [Token(TokenClass.END)] * (CHUNKS_PER_RECORD - 1)
-        tokens = preamble + self._program_tokens(image) + self._memory_tokens(memory)
+        tokens = preamble + replace_program(self._rom, image) + self._memory_tokens(memory)
         return [encode(token) for token in tokens]
-
-    def _program_tokens(self, image: ProgramImage) -> list[Token]:
-        """PROG records of what differs; blocks behind the last are never reached and stay."""
-        config = self.config
-        tokens = []
-        for index, block in enumerate(image.blocks):
-            known, wanted = self._rom[index], list(encode_block(block))
-            for part, row in enumerate(wanted):
-                for chunk in range(config.chunks_per_slot):
-                    low = chunk * config.chunk_bits
-                    mask = (1 << config.chunk_bits) - 1
-                    if (row ^ known[part]) >> low & mask:
-                        number = part * config.chunks_per_slot + chunk
-                        tokens.append(Token(TokenClass.PROG, (index, number)))
-                        tokens += word_tokens(config, row >> low & mask, config.chunk_bits)
-            self._rom[index] = wanted
-        return tokens
 
     def _memory_tokens(self, memory: Mapping[int, int]) -> list[Token]:
         tokens = []

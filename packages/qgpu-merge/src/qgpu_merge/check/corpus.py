@@ -44,6 +44,7 @@ def read_corpus(
     Raises:
         CheckError: a file or the tokenizer cannot be read, or there is too little text.
     """
+    sequence = min(sequence, tokens // 2)
     tokenizer = _tokenizer(original.folder)
     vocabulary = original.shape.axes["vocab"]
     if tokenizer is None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from qgpu_merge.check.base_reach import LIMIT
+from qgpu_merge.check.confidence import Estimate
 from qgpu_merge.check.result import Result
 
 KL_FP32 = 1e-5
@@ -16,17 +18,24 @@ def failures(result: Result) -> list[str]:
     """What is missed, one line each. A NaN misses its limit."""
     found = []
 
-    def at_most(what: str, value: float, limit: float) -> None:
-        if not value <= limit:
-            found.append(f"{what} is {value:.4g}, the limit is {limit:g}")
+    def at_most(what: str, value: float, limit: float, estimate: Estimate | None = None) -> None:
+        if value <= limit:
+            return
+        found.append(f"{what} is {value:.4g}, the limit is {limit:g}")
+        if estimate is not None and estimate.low is not None and estimate.low <= limit:
+            found[-1] += (
+                f" (but its interval begins at {estimate.low:.4g}: more --tokens would tell)"
+            )
 
     kl = result.text.divergence
     at_most("KL in fp32", kl["kl_fp32"].value, KL_FP32)
-    at_most("ratio of KL from fp32, merged in bf16", result.text.ratio_plain.value, RATIO_BF16)
+    plain, fp32_norms = result.text.ratio_plain, result.text.ratio_fp32_norms
+    at_most("ratio of KL from fp32, merged in bf16", plain.value, RATIO_BF16, plain)
     at_most(
         "ratio of KL from fp32, merged in bf16 with norms in fp32",
-        result.text.ratio_fp32_norms.value,
+        fp32_norms.value,
         RATIO_BF16_FP32_NORMS,
+        fp32_norms,
     )
     argmax = result.text.argmax
     if not argmax.probability >= SIGN_TEST:
@@ -42,5 +51,10 @@ def failures(result: Result) -> list[str]:
     more = result.proof.problem_count - len(result.proof.problems)
     if more > 0:
         found.append(f"the proof fails for {more} more rows")
+    if not result.reach.holds:
+        found.append(
+            f"on GPU tokens {result.reach.where} can reach {result.reach.largest:.1e}, "
+            f"the limit is {LIMIT:.1e}"
+        )
     found += result.continuation_differences
     return found

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import torch
 
+from qgpu_merge.check.base_reach import base_reach
 from qgpu_merge.check.continuations import decode_original, differences
 from qgpu_merge.check.corpus import Corpus, read_corpus
 from qgpu_merge.check.gpu_stream import gpu_stream
@@ -79,6 +80,7 @@ def measure(pair: Pair, options: Options, stage: Stage) -> Result:
     )
     merged = StreamedModel(pair.merged, device)
     proof = prove_residual(pair, stage("proof", pair.gpu_layers))
+    reach = base_reach(pair, stage("reach of the base", merged.layers - pair.gpu_layers))
     gpu = Stream("GPU tokens", merged.embed(gpu_stream(pair, options.seed), torch.bfloat16), 0)
     gpu.text = gpu.hidden.shape[1]
     texts = _first_tokens(corpus, options.layer_tokens)
@@ -113,6 +115,7 @@ def measure(pair: Pair, options: Options, stage: Stage) -> Result:
         observed_tokens=sum(map(len, texts)),
         deviations=deviations,
         proof=proof,
+        reach=reach,
         skipped_layers=first,
         continuations=len(prompts),
         continuation_tokens=options.continuation_tokens,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from qgpu_merge.check import limits
+from qgpu_merge.check.base_reach import LIMIT
 from qgpu_merge.check.confidence import Estimate
 from qgpu_merge.check.result import Result
 
@@ -64,7 +65,7 @@ def _exactness_rows(result: Result) -> list[Row]:
     same = "not measured"
     if result.continuations:
         same = "different" if result.continuation_differences else "identical"
-        same += f", {result.continuations} of {result.continuation_tokens} tokens"
+        same += f", {result.continuations} continuations of {result.continuation_tokens} tokens"
     changed = "exact" if not result.deviations else "changed"
     return [
         ("GPU layers on text, observed", f"{changed}, {result.observed_tokens} tokens", "exact"),
@@ -75,6 +76,11 @@ def _exactness_rows(result: Result) -> list[Row]:
         ),
         ("  holds for image values up to", f"{proof.largest_image_value:.4g}", ""),
         ("greedy continuations, fp32", same, "identical"),
+        (
+            "base's values on GPU tokens, at most",
+            f"{result.reach.largest:.2g} ({result.reach.where})",
+            f"{LIMIT:.2g}",
+        ),
         ("text wins on GPU tokens", f"{result.text_wins} of {result.gpu_tokens}", "0"),
     ]
 

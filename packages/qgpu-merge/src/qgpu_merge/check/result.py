@@ -6,6 +6,7 @@ import math
 from dataclasses import dataclass
 from typing import Any
 
+from qgpu_merge.check.base_reach import BaseReach
 from qgpu_merge.check.confidence import Estimate
 from qgpu_merge.check.residual_proof import ResidualProof
 
@@ -54,6 +55,7 @@ class Result:
         text_wins: on how many of `gpu_tokens` GPU tokens a text token wins.
         observed_tokens: text tokens that were taken through the GPU layers.
         deviations: where they came out changed.
+        reach: how far the base's layers can move the residual stream on GPU tokens.
         skipped_layers: GPU layers that the measurements on text did not run.
         continuations: how many were compared.
         peak_bytes: of the process; `measuring_peak_bytes` before the original was loaded whole.
@@ -69,6 +71,7 @@ class Result:
     observed_tokens: int
     deviations: list[str]
     proof: ResidualProof
+    reach: BaseReach
     skipped_layers: int
     continuations: int
     continuation_tokens: int
@@ -115,6 +118,11 @@ def as_json(result: Result, failures: list[str]) -> dict[str, Any]:
             "unread": proof.unread,
             "smallest_ratio": proof.smallest_ratio,
             "largest_image_value": proof.largest_image_value,
+        },
+        "base_reach": {
+            "holds": result.reach.holds,
+            "largest": result.reach.largest,
+            "where": result.reach.where,
         },
         "skipped_layers": result.skipped_layers,
         "greedy_identical": not result.continuation_differences if result.continuations else None,

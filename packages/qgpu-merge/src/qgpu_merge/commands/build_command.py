@@ -70,8 +70,10 @@ def command(
     is still made or downloaded.
     """
     from qgpu_isa.cache import find_entry, tidy
+    from qgpu_isa.new_folder import check_place
 
     from qgpu_merge.default_inputs import cached_model, ensure_base, ensure_circuit
+    from qgpu_merge.write_checkpoint import CHECKPOINT_FOLDER
 
     if circuit is not None and profile is not None:
         raise click.UsageError("--circuit already says which machine; leave --profile out")
@@ -88,8 +90,10 @@ def command(
         if find_entry(output) and not force:
             click.echo(output)
             return
+    if output is not None and not cached:
+        check_place(output, CHECKPOINT_FOLDER, force=force)
     base_folder = None if base is None else _check_base(base, output)
-    circuit = circuit or ensure_circuit(profile, say, base_folder)
+    circuit = circuit or ensure_circuit(profile, say, base_folder, may_pad=pad)
     base_folder = base_folder or ensure_base(circuit, say)
     if dry_run:
         _print_plan(circuit, base_folder, pad=pad, head=HeadChoice(head), as_json=as_json)
@@ -125,13 +129,15 @@ def _check_base(base: str, output: Path | None) -> Path:
     """The folder of a base that can be read, before anything that takes long."""
     from qgpu_isa.new_folder import check_apart
 
+    from qgpu_merge.errors import already_merged
     from qgpu_merge.read_checkpoint import Checkpoint
     from qgpu_merge.resolve_base import resolve_base
 
     folder = resolve_base(base, say)
     if output is not None:
         check_apart(output, [folder])
-    Checkpoint(folder)
+    if Checkpoint(folder).merged:
+        raise already_merged(folder)
     return folder
 
 

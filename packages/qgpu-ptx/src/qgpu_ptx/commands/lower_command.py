@@ -15,19 +15,24 @@ from qgpu_ptx.ir import Function
 from qgpu_ptx.kernel_source import read_module
 from qgpu_ptx.launch_options import LaunchOptions
 from qgpu_ptx.lower import PlacedLaunch, lower_launch
-from qgpu_ptx.passes import PIPELINE
+from qgpu_ptx.passes import PIPELINE, SWITCHES
 from qgpu_ptx.text_files import write_text
 
 STAGES = ("ir", *(step.name for step in PIPELINE), "legalize", "spill")
 
 
-@click.command()
+EPILOG = "\b\nPasses that --without leaves out:\n" + "\n".join(
+    f"  {name:17}{what}" for name, what in SWITCHES.items()
+)
+
+
+@click.command(epilog=EPILOG)
 @launch_options
 @click.option("--profile", default="default", show_default=True, type=click.Choice([*PROFILES]))
 @click.option("--dump", type=click.Choice(STAGES), help="Print the IR after a stage instead.")
 @click.option(
-    "--without", multiple=True, type=click.Choice([step.name for step in PIPELINE]),
-    help="Leave out a pass (may be repeated).",
+    "--without", multiple=True, metavar="PASS", type=click.Choice([*SWITCHES]),
+    help="Leave out a pass (may be repeated), for debugging: see below.",
 )  # fmt: skip
 @click.option(
     "--json", "as_json", is_flag=True, help="Print sizes, memory and listing as JSON instead."

@@ -97,7 +97,7 @@ class Conversation:
         tools: carries out calls.
         mode: `normal` or `advanced`.
         messages: what was said, without the system message.
-        cancelled: asked between tokens; when it says so, the reply ends there.
+        cancelled: asked between tokens and behind calls; when it says so, the reply ends there.
     """
 
     model: Writer
@@ -138,6 +138,9 @@ class Conversation:
             calls.append(record)
             self.messages.append({"role": "tool", "content": record.response})
             yield Called(record)
+            if self.cancelled():
+                stopped = "cancelled"
+                break
             if len(calls) == MAX_CALLS:
                 stopped = "calls"
                 break

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import atexit
 import subprocess
 import sys
+from collections.abc import Callable
 from importlib import resources
 from pathlib import Path
 
@@ -30,8 +32,14 @@ def stand_in_base() -> Path:
     return folder
 
 
-def ensure_stand_in(profile: str = DEFAULT_PROFILE) -> Path:
+def ensure_stand_in(
+    profile: str = DEFAULT_PROFILE, say: Callable[[str], None] | None = None
+) -> Path:
     """The stand-in merged with a machine, built now if it is not in the cache ($QGPU_CACHE).
+
+    Args:
+        profile: the machine.
+        say: gets the lines that the build writes; None: they go to standard error.
 
     Raises:
         ModelError: it cannot be built; what went wrong has been shown.
@@ -45,8 +53,24 @@ def ensure_stand_in(profile: str = DEFAULT_PROFILE) -> Path:
         return target
     command = [sys.executable, "-m", "qgpu_merge.cli", "build", "--base", str(base)]
     command += ["--profile", profile, "--pad", "-o", str(target)]
-    done = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=False)
     # Another process may have been quicker.
-    if done.returncode and not target.is_dir():
+    if _run(command, say) and not target.is_dir():
         raise ModelError(f"cannot merge the stand-in with machine '{profile}' (`qgpu-merge build`)")
     return target
+
+
+def _run(command: list[str], say: Callable[[str], None] | None) -> int:
+    """Runs a program, which ends with this one at the latest."""
+    errors = None if say is None else subprocess.PIPE
+    with subprocess.Popen(
+        command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=errors, text=True
+    ) as process:
+        atexit.register(process.kill)
+        try:
+            for line in process.stderr or ():
+                assert say is not None
+                say(line.rstrip())
+            return process.wait()
+        finally:
+            process.kill()
+            atexit.unregister(process.kill)

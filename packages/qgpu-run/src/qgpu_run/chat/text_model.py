@@ -205,6 +205,8 @@ def load_tokenizer(folder: Path) -> Any:
     """
     from transformers import AutoTokenizer
 
+    if not any((folder / name).is_file() for name in ("tokenizer.json", "tokenizer_config.json")):
+        raise ModelError(f"{folder} has no tokenizer, so it cannot be talked with")
     loader: Any = AutoTokenizer
     try:
         tokenizer = loader.from_pretrained(folder, local_files_only=True)

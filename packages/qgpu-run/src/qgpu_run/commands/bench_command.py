@@ -6,69 +6,86 @@ import json
 from pathlib import Path
 
 import click
-from qgpu_isa.machine_config import NANO
-from qgpu_ptx.launch_options import LaunchOptions
+from qgpu_isa.files import write_text
 
-from qgpu_run.bench import bench_engines
+from qgpu_run.benchmark.context import Context
+from qgpu_run.benchmark.plot import SUFFIXES, plot
+from qgpu_run.benchmark.record import table_lines
+from qgpu_run.benchmark.rows import ROWS
+from qgpu_run.benchmark.run import run_benchmark
 from qgpu_run.errors import RequestError
-from qgpu_run.kernel_to_launch import kernel_to_request
 from qgpu_run.open_engine import (
-    ENGINES,
-    MODEL_ENGINES,
+    DEFAULT_PROFILE,
     EngineChoice,
     json_option,
     model_option,
     profile_option,
 )
-from qgpu_run.progress import Progress
-from qgpu_run.verify_many import find_kernels
 
-KERNELS = (Path("kernels/elementwise/vector_add.cu"), Path("kernels/reduce/dot.cu"))
-NANO_KERNELS = (Path("kernels/elementwise/grid_stride_square.cu"),)
-"""The others' CTAs do not fit."""
+REPEATS = 3
+
+EPILOG = "\b\nRows:\n" + "\n".join(f"  {row.name:9}{row.what}" for row in ROWS)
 
 
-@click.command()
-@click.argument("paths", nargs=-1, type=click.Path(path_type=Path, exists=True))
+@click.command(epilog=EPILOG)
 @profile_option()
 @model_option()
 @click.option(
-    "--engine",
-    "engines",
-    type=click.Choice(ENGINES),
+    "--only",
     multiple=True,
-    default=MODEL_ENGINES,
-    show_default=True,
-    help="Engines to compare, the first with the others; repeat it.",
+    type=click.Choice([row.name for row in ROWS]),
+    help="A row to measure; repeat it. Default: all.",
 )
-@click.option("--decode", type=click.IntRange(2), default=16, show_default=True)
+@click.option("--quick", is_flag=True, help="Machine small, one repeat, few kernels and sizes.")
+@click.option(
+    "--repeats", type=click.IntRange(1), help=f"Turns of what is compared; default: {REPEATS}."
+)
+@click.option(
+    "--kernels",
+    type=click.Path(path_type=Path),
+    default=Path("kernels"),
+    show_default=True,
+    help="The project's folder of kernels.",
+)
+@click.option("-o", "--output", type=click.Path(path_type=Path), help="JSON file to write as well.")
+@click.option(
+    "--plot",
+    "picture",
+    type=click.Path(path_type=Path),
+    help=f"Picture to draw ({', '.join(SUFFIXES)}); needs matplotlib.",
+)
 @json_option()
 def command(
-    paths: tuple[Path, ...],
     profile: str | None,
     model: Path | None,
-    engines: tuple[str, ...],
-    decode: int,
+    only: tuple[str, ...],
+    quick: bool,
+    repeats: int | None,
+    kernels: Path,
+    output: Path | None,
+    picture: Path | None,
     as_json: bool,
 ) -> int:
-    """Compare the speed of engines on kernels (files or folders; default: vector_add and dot).
+    """Measure token counts, speeds, start-up and memory; ratios are taken side by side.
 
-    Every launch runs on every engine in turn, at most --decode tokens of each, and must decode
-    what the interpreter does.
+    What is compared runs in turns, and medians are given. Every engine must decode what the
+    interpreter does. On the default machine this takes some minutes.
     """
-    config = EngineChoice(engines[0], profile, model).machine()
-    chosen = paths or (NANO_KERNELS if config == NANO else KERNELS)
-    for path in chosen:
-        if not path.exists():
-            raise RequestError(
-                f"there is no file {path}: name kernels, or go to the project's root"
-            )
-    files = find_kernels(chosen)
-    requests = [kernel_to_request(file, LaunchOptions(), config) for file in files]
-    makers = [
-        lambda name=name: EngineChoice(name, profile, model).open(config, Progress())
-        for name in engines
-    ]
-    report = bench_engines(requests, makers, decode)
-    click.echo(json.dumps(report.to_dict()) if as_json else "\n".join(report.lines()))
+    if profile is None and model is None:
+        profile = "small" if quick else DEFAULT_PROFILE
+    config = EngineChoice("sparse", profile, model).machine()
+    for row_name, file in (("the output", output), ("the picture", picture)):
+        if file is not None and not file.parent.is_dir():
+            raise RequestError(f"there is no folder {file.parent} for {row_name}")
+    if picture is not None and picture.suffix not in SUFFIXES:
+        raise RequestError(f"{picture}: a plot is one of {', '.join(SUFFIXES)}")
+    context = Context(
+        config, profile or config.name, model, kernels, quick, repeats or (1 if quick else REPEATS)
+    )
+    record = run_benchmark(context, only, lambda text: click.echo(text, err=True)).to_dict()
+    if output is not None:
+        write_text(output, json.dumps(record, indent=1) + "\n")
+    if picture is not None:
+        plot(record, picture)
+    click.echo(json.dumps(record) if as_json else "\n".join(table_lines(record)))
     return 0

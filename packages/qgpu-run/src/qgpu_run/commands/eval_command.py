@@ -28,7 +28,7 @@ from qgpu_run.open_engine import (
     help="Expressions, kernels that the model writes, or so many samples of each.",
 )
 @click.option("--seed", type=int, default=0, show_default=True)
-@profile_option()
+@profile_option("the model's, small for the stand-in")
 @model_option()
 @engine_option(("sparse", "transformers", "interpreter"))
 @device_option()

@@ -17,16 +17,22 @@ from qgpu_run.kernel_to_launch import (
 )
 from qgpu_run.launch_request import LaunchRequest
 from qgpu_run.open_engine import (
+    ENGINES,
+    SERVER,
     EngineChoice,
+    MachineChoice,
     device_option,
     engine_option,
     json_option,
     max_tokens_option,
     model_option,
     profile_option,
+    server_option,
+    timeout_option,
 )
 from qgpu_run.progress import Progress
 from qgpu_run.run_request import run_request
+from qgpu_run.speculate import DRAFT_TOKENS
 
 
 @click.command()
@@ -38,10 +44,24 @@ from qgpu_run.run_request import run_request
 @click.option("--arg", "arguments", multiple=True, help="NAME[:TYPE]=VALUE, see below.")
 @profile_option()
 @model_option()
-@engine_option()
+@engine_option((*ENGINES, SERVER))
+@server_option()
+@timeout_option()
 @device_option()
 @click.option("--check", is_flag=True, help="Compare every token with the interpreter's.")
 @click.option("--verify", is_flag=True, help="Compare by teacher forcing, at prefill speed.")
+@click.option(
+    "--speculate",
+    is_flag=True,
+    help="Let the interpreter propose tokens, which the weights accept or reject.",
+)
+@click.option(
+    "--draft-tokens",
+    type=click.IntRange(1),
+    default=DRAFT_TOKENS,
+    show_default=True,
+    help="With --speculate: tokens proposed at a time.",
+)
 @click.option(
     "--sms",
     type=click.IntRange(1),
@@ -54,6 +74,7 @@ from qgpu_run.run_request import run_request
     is_flag=True,
     help="With --sms: do not look first whether CTAs depend on each other.",
 )
+@click.option("--read-back", is_flag=True, help="Get the results as tokens that the model writes.")
 @max_tokens_option()
 @json_option()
 def command(
@@ -66,11 +87,16 @@ def command(
     profile: str | None,
     model: Path | None,
     engine: str,
+    server: str | None,
+    timeout: float,
     device: str,
     check: bool,
     verify: bool,
+    speculate: bool,
+    draft_tokens: int,
     sms: int,
     assume_independent: bool,
+    read_back: bool,
     max_tokens: int,
     as_json: bool,
 ) -> int:
@@ -84,10 +110,17 @@ def command(
     With --sms, CTAs start from the memory that the host wrote and what they changed is put
     together afterwards. The launch is refused if one reads or writes a word that another writes.
 
+    With --engine server, the model is one that a server holds: `--model` is then the name that the
+    server knows it by, needed only where it has several. Results are read back as tokens, as with
+    --read-back on any engine; --check then compares every token, and the words that were read.
+
+    With --speculate, the model reads several proposed tokens in one forward pass and chooses at
+    each position itself; where it chooses another token, its own stands.
+
     Exits with 0 if all is well, 1 on a fault, a difference or an unexpected result, 2 on wrong
     input.
     """
-    choice = EngineChoice(engine, profile, model, device)
+    choice = EngineChoice(engine, profile, model, device, server, timeout)
     request = file_to_request(file, LaunchOptions(spec, kernel, grid, block, arguments), choice)
     progress = Progress()
     outcome = run_request(
@@ -97,6 +130,8 @@ def command(
         verify=verify,
         sms=sms,
         assume_independent=assume_independent,
+        read_back=read_back,
+        speculate=draft_tokens if speculate else 0,
         max_tokens=max_tokens,
         on_token=progress.wrote,
     )
@@ -107,7 +142,7 @@ def command(
     return outcome.status
 
 
-def file_to_request(file: Path, options: LaunchOptions, choice: EngineChoice) -> LaunchRequest:
+def file_to_request(file: Path, options: LaunchOptions, choice: MachineChoice) -> LaunchRequest:
     """The launch that a file and the options mean.
 
     Raises:

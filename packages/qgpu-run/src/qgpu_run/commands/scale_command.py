@@ -45,7 +45,7 @@ def command(
     """Measure the throughput of an element-wise kernel by the number of its CTAs.
 
     All CTAs of a launch run side by side, as with `launch --sms`. Counted are decoded tokens; the
-    fastest of --repeats runs is shown, and results must be right.
+    median of --repeats runs is shown, taken in turns, and results must be right.
     """
     from qgpu.raw_kernel import RawModule
 

@@ -48,6 +48,11 @@ class Engine(Protocol):
         """The words of memory; a word never written is 0."""
 
 
+def reads_memory(engine: Engine) -> bool:
+    """Whether an engine's memory can be looked at; if not, the words must come as tokens."""
+    return not getattr(engine, "tokens_only", False)
+
+
 @runtime_checkable
 class RowScorer(Protocol):
     """An engine that reads several independent streams at once."""

@@ -59,8 +59,7 @@ class Playback:
     def pause(self) -> None:
         """Stays where the view is."""
         self.playing = self._seeks_block = False
-        if self.recording is not None:
-            self._wanted = self.recording.position
+        self._wanted = 0 if self.recording is None else self.recording.position
         self._allow()
 
     def toggle(self) -> None:

@@ -101,22 +101,28 @@ def bench_engines(
         engines.append(engine)
         report.engines.append(EngineTimes(engine.name, time.perf_counter() - started))
     for request in requests:
-        wanted = _first_tokens(request, decode_limit)
+        wanted = first_tokens(request, decode_limit)
         setup = setup_tokens(request.launch, 0)
         for engine, times in zip(engines, report.engines, strict=True):
-            _time_launch(engine, times, setup, wanted, request.kernel)
+            time_launch(engine, times, setup, wanted, request.kernel)
     return report
 
 
-def _first_tokens(request: LaunchRequest, limit: int) -> list[int]:
+def first_tokens(request: LaunchRequest, limit: int) -> list[int]:
+    """What the interpreter decodes first of CTA 0."""
     encode = vocabulary(request.launch.config).encode
     _, steps = run_launch(request.launch)
     return [encode(step.token) for step in steps if step.cta == 0][:limit]
 
 
-def _time_launch(
+def time_launch(
     engine: Engine, times: EngineTimes, setup: list[int], wanted: list[int], kernel: str
 ) -> None:
+    """Reads a launch's setup and decodes its first tokens; adds both to `times`.
+
+    Raises:
+        ModelError: the engine decodes something else.
+    """
     engine.reset()
     started = time.perf_counter()
     token = engine.feed(setup).token

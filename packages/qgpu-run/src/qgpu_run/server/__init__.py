@@ -1,0 +1,1 @@
+"""Talking with a server that has an OpenAI-compatible interface."""
