@@ -35,8 +35,8 @@ class RegisterChoice:
                 op = placed.op
                 if op.name == "st" and isinstance(op.b, Reg):
                     # As if it were loaded again.
-                    key = "ld", ZERO, ZERO, op.pred, op.address, op.space
-                    equal.setdefault(key, []).append(op.b)
+                    loaded = "ld", ZERO, ZERO, op.pred, op.address, op.space
+                    equal.setdefault(loaded, []).append(op.b)
                 if op.dst is None:
                     continue
                 self._makers.setdefault(op.dst, []).append(op)

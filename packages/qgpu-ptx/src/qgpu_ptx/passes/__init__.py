@@ -85,7 +85,7 @@ PIPELINE = (
     _plain("propagate-5", propagate),
     Pass("gather", gather_operands, "compute other lanes' operands of atomics again"),
     _plain("propagate-6", propagate),
-    _plain("recombine-2", recombine),
+    _plain("recombine-1", recombine),
     _plain("propagate-7", propagate),
     _plain("dead-2", remove_dead),
     Pass("sink", sink, "move operations to the blocks that read their results"),

@@ -14,6 +14,8 @@ from qgpu_ptx.flow_graph import define_here, lasting_definitions
 from qgpu_ptx.ir import ZERO, Function, Imm, Op, Pred, Reg, Value
 
 WORD_BITS = 32
+LARGEST_DIVISOR = 1 << (WORD_BITS - 1)
+"""Remainders of larger ones reach the sign bit, which is to tell that a quotient is one too many."""
 Definitions = dict[Reg | Pred, Op]
 
 
@@ -104,7 +106,7 @@ def _quotient(op: Op, known: Definitions) -> _Quotient | None:
     factor, whole = extra + high.b.value, 1 << WORD_BITS + shift
     divisor = whole // factor + 1
     exact = whole < factor * divisor <= whole + (1 << shift)
-    return _Quotient(high.a, divisor) if exact and divisor > 2 else None
+    return _Quotient(high.a, divisor) if exact and 2 < divisor <= LARGEST_DIVISOR else None
 
 
 def _remainder_of(op: Op, known: Definitions) -> tuple[Value, _Quotient | None]:
