@@ -15,7 +15,7 @@ from qgpu_ptx.ir import ZERO, Function, Imm, Op, Pred, Reg, Value
 
 WORD_BITS = 32
 LARGEST_DIVISOR = 1 << (WORD_BITS - 1)
-"""Remainders of larger ones reach the sign bit, which is to tell that a quotient is one too many."""
+"""Remainders of larger ones reach the sign bit, which tells that a quotient is one too many."""
 Definitions = dict[Reg | Pred, Op]
 
 
