@@ -75,3 +75,10 @@ def test_registers_are_chosen_by_what_stands_in_them() -> None:
     numbers = allocate_registers(blocks, DEFAULT, rows).numbers
     assert numbers[word] == numbers[again]
     assert len({numbers[r] for r in (word, flag, lasting)}) == 3
+
+
+def test_registers_of_a_chain_as_long_as_the_program() -> None:
+    chain = [Op("mullo", Reg(1), Special.TID, Imm(3))]
+    chain += [Op("add", Reg(n), Reg(n - 1), Special.TID) for n in range(2, 2000)]
+    blocks = [_block(str(n), op) for n, op in enumerate(chain)]
+    assert allocate_registers(blocks, DEFAULT, {}).numbers

@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 
 from qgpu_isa.machine_config import NIBBLE_BITS, WORD_BITS
 
-from qgpu_ptx.ir import ZERO, Op, Pred, Reg, Special, Value
+from qgpu_ptx.ir import ZERO, Op, Pred, Reg, Special
 from qgpu_ptx.row_costs import Row, short_row
 from qgpu_ptx.virtual_blocks import Item, VirtualBlock
 
@@ -52,7 +52,7 @@ class RegisterChoice:
             item: set(items) - {item} for items in equal.values() if len(items) > 1
             for item in items
         }  # fmt: skip
-        self._lasting: dict[Item, bool] = {}
+        self._lasting = _lasting(self._makers)
 
     def badness(self, item: Item, number: int, held: Sequence[Item]) -> tuple[int, int]:
         """The lower, the better the number, which `held` have too, is for an item."""
@@ -63,9 +63,9 @@ class RegisterChoice:
     def _badness(self, item: Reg, held: Sequence[Item]) -> int:
         width = self._width(item)
         # What no input changes is sent again for each CTA and each round, if nothing is between.
-        if width > SHORT and self._lasts(item):
+        if width > SHORT and item in self._lasting:
             return AVOIDED + 1 if held else -3
-        if any(self._width(other) > SHORT and self._lasts(other) for other in held):
+        if any(self._width(other) > SHORT and other in self._lasting for other in held):
             return AVOIDED
         if not self._twins.get(item, set()).isdisjoint(held):
             return -2
@@ -82,19 +82,25 @@ class RegisterChoice:
             return FLAG
         return SHORT if short_row(row) else -(-row.largest.bit_length() // NIBBLE_BITS)
 
-    def _lasts(self, item: Item) -> bool:
-        """Whether a thread has the same value whenever it computes this."""
-        if item not in self._lasting:
-            self._lasting[item] = False
-            makers = self._makers.get(item, [])
-            self._lasting[item] = len(makers) == 1 and self._same(makers[0])
-        return self._lasting[item]
 
-    def _same(self, op: Op) -> bool:
-        if op.is_memory or op.stays or op.guard is not None:
-            return False
-        items: list[Value | Pred] = [*op.values(), *([op.pred.pred] if op.pred else [])]
-        return all(
-            self._lasts(v) if isinstance(v, Reg | Pred) else v not in (Special.CTAID, Special.PLACE)
-            for v in items
-        )
+def _lasting(makers: Mapping[Item, Sequence[Op]]) -> set[Item]:
+    """Items of which a thread has the same value whenever it computes them."""
+    found: set[Item] = set()
+    waiting = {item: ops[0] for item, ops in makers.items() if len(ops) == 1 and _may_last(ops[0])}
+    more = True
+    while more:
+        new = {item for item, op in waiting.items() if found.issuperset(_inputs(op))}
+        more = bool(new)
+        found |= new
+        waiting = {item: op for item, op in waiting.items() if item not in new}
+    return found
+
+
+def _may_last(op: Op) -> bool:
+    changing = {Special.CTAID, Special.PLACE}.intersection(op.values())
+    return not (op.is_memory or op.stays or op.guard is not None or changing)
+
+
+def _inputs(op: Op) -> list[Item]:
+    inputs: list[Item] = [value for value in op.values() if isinstance(value, Reg | Pred)]
+    return [*inputs, op.pred.pred] if op.pred else inputs

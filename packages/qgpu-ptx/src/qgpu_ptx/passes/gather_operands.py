@@ -36,6 +36,9 @@ from qgpu_ptx.value_ranges import ValueRanges
 MAX_OPS = 2
 """Operations of an operand beside its load: with more, the rounds take more machine blocks."""
 
+DEEPEST = 8
+"""Operations one behind the other that are followed to find an operand."""
+
 
 def gather_operands(function: Function, shape: LaunchShape) -> Function:
     """Rewrites the combined atomics of blocks that whole passes run."""
@@ -187,8 +190,13 @@ class _Lane:
         self._sums: dict[Address, Value] = {}
         self.setup: list[Op] = []
 
-    def value(self, value: Value, lane: int, until: int, made: list[Op]) -> Value | None:
-        """The value that a lane has, in all lanes; what computes it is appended to `made`."""
+    def value(
+        self, value: Value, lane: int, until: int, made: list[Op], depth: int = DEEPEST
+    ) -> Value | None:
+        """The value that a lane has, in all lanes; what computes it is appended to `made`.
+
+        None if there is none, or only by a chain of more than `depth` operations.
+        """
         if value is Special.TID and self._alone:
             return Imm(lane)
         if self._worker.row(value).uniform:
@@ -196,17 +204,19 @@ class _Lane:
         op = self._worker.definition(value) if isinstance(value, Reg) else None
         if op is None or op.dst not in self._inside or op.pred is not None or op.stays:
             return None
+        if depth == 0:
+            return None
         if op.address is not None:
             if op.name not in LOADS or not self._worker.same(self._block, op, until):
                 return None
-            address = self._address(op.address, lane, until)
+            address = self._address(op.address, lane, until, depth - 1)
             if address is None:
                 return None
             new = replace(op, address=address)
         else:
             change: dict[Value, Value] = {}
             for use in op.values():
-                found = self.value(use, lane, until, made)
+                found = self.value(use, lane, until, made, depth - 1)
                 if found is None:
                     return None
                 change[use] = found
@@ -219,11 +229,12 @@ class _Lane:
         made.append(replace(new, dst=dst))
         return dst
 
-    def _address(self, address: Address, lane: int, until: int) -> Address | None:
+    def _address(self, address: Address, lane: int, until: int, depth: int) -> Address | None:
         """The address that a lane has."""
         if self._alone:
             # Then it is mostly known.
-            first, second = (self.value(v, lane, until, []) for v in (address.a, address.b))
+            parts = address.a, address.b
+            first, second = (self.value(v, lane, until, [], depth) for v in parts)
             if isinstance(first, Imm) and isinstance(second, Imm):
                 place = evaluate(address.name, first.value, second.value)
                 return Address("add", Imm(place))
