@@ -21,7 +21,7 @@ from qgpu_run.panel.live_launch import LiveLaunch
 from qgpu_run.panel.widgets.gpu_panel import PANES, GpuPanel
 from textual.app import App, ComposeResult
 from textual.pilot import Pilot
-from textual.widgets import Static
+from textual.widgets import Input, Static
 
 from .terminal import Terminal
 
@@ -145,6 +145,23 @@ def test_the_panes_show_the_machine(scale: Launch) -> None:
         await pilot.press("escape")
         for _ in range(3):
             await pilot.press("d")
+
+    drive(app, script)
+
+
+def test_places_that_are_none(scale: Launch) -> None:
+    app = app_for(LaunchRequest(scale))
+
+    async def script(pilot: Pilot[None]) -> None:
+        panel = app.panel
+        await until(pilot, lambda: panel.recording and panel.recording.ended)
+        for key in "tg":
+            for text in ("²", "[/x]", "9" * 5000, f"a[{'9' * 5000}]"):
+                await pilot.press(key)
+                panel.query_one("#place", Input).value = text
+                await pilot.press("enter")
+                await pilot.pause(0.05)
+        assert app.is_running
 
     drive(app, script)
 

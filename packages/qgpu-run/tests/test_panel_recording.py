@@ -17,7 +17,7 @@ from qgpu_run.engines.interpreter_engine import InterpreterEngine
 from qgpu_run.errors import RequestError
 from qgpu_run.launch_request import LaunchRequest
 from qgpu_run.panel.describe_token import lanes_text, meaning
-from qgpu_run.panel.events import MOST_WAITING, PanelFeed, Started
+from qgpu_run.panel.events import MOST_WAITING, Decoded, PanelFeed, Started
 from qgpu_run.panel.headless import record
 from qgpu_run.panel.live_launch import LiveLaunch
 from qgpu_run.panel.machine_view import decode_token
@@ -212,6 +212,34 @@ def test_a_pause_holds_the_model(scale: Launch) -> None:
     playback.step_block(1)
     playback.step(5)
     assert recording.position == recording.head
+
+
+def test_a_pause_holds_the_next_launch_too(scale: Launch) -> None:
+    feed = PanelFeed()
+    playback = Playback(feed)
+    run_to_end = LiveLaunch(LaunchRequest(scale), InterpreterEngine(NANO), feed, max_tokens=5000)
+    run_to_end.run()
+    first, *events = feed.take(10_000)
+    assert isinstance(first, Started)
+    recording = Recording(first.info)
+    playback.begin(recording)
+    for event in events:
+        recording.append(event)
+    playback.tick(0.0)
+    playback.go_to(7)
+    # The panel has not seen yet that it has begun; keys are still about the one before.
+    live = LiveLaunch(LaunchRequest(scale), InterpreterEngine(NANO), feed, max_tokens=5000)
+    live.start()
+    time.sleep(0.1)
+    playback.step(1)
+    time.sleep(0.1)
+    started, *events = feed.take(10_000)
+    assert isinstance(started, Started)
+    assert not any(isinstance(event, Decoded) for event in events)
+    playback.begin(Recording(started.info))
+    playback.play()
+    live.join(5)
+    assert live.outcome is not None
 
 
 def feed_until(feed: PanelFeed, count: int) -> list[object]:

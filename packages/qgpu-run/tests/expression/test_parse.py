@@ -168,5 +168,11 @@ def test_a_long_line_is_shown_around_the_mistake() -> None:
     assert len(line) <= 100
 
 
+def test_a_message_names_no_more_than_a_part_of_what_is_long() -> None:
+    with pytest.raises(ExpressionError, match=r"^9+…9+x is no number") as caught:
+        parse("9" * 5000 + "x")
+    assert len(caught.value.message) < 500
+
+
 def test_every_comparison_has_a_function() -> None:
     assert set(COMPARISONS.values()) <= set(PYTHON.values())

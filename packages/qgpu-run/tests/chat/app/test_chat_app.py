@@ -115,6 +115,35 @@ def test_an_error_while_writing(drive: Drive, model: Script, failure: Exception)
     drive(script)
 
 
+def test_a_pass_that_cannot_be_ended(drive: Drive, model: Script) -> None:
+    model.turns = ["x"]
+
+    async def script(chat: Driver) -> None:
+        await chat.ready()
+        model.gate.clear()
+        await chat.send("Write.")
+        await chat.until(lambda: chat.app.busy)
+        await chat.pilot.press("ctrl+c")
+        assert "stopping" in chat.state
+        await chat.pilot.press("ctrl+c")
+        assert chat.app.return_code is None
+        await chat.pilot.press("ctrl+c")
+        assert chat.app.return_code == 0
+        model.gate.set()
+
+    drive(script)
+
+
+def test_names_that_are_no_paths(drive: Drive) -> None:
+    async def script(chat: Driver) -> None:
+        await chat.ready()
+        for command in ("/save", "/load", "/run", "/model"):
+            assert await chat.ask(f"{command} a\0/b")
+        assert "= 3" in await chat.ask("/calc 1 + 2")
+
+    drive(script)
+
+
 def test_escape_ends_a_reply(drive: Drive, model: Script) -> None:
     model.turns = ["x" * 500, "Good."]
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 
 import pytest
@@ -94,9 +95,34 @@ def test_files_that_hold_no_conversation(tmp_path: Path, content: object, words:
 
 
 def test_places_that_hold_no_conversation(tmp_path: Path) -> None:
-    for path, words in ((tmp_path / "none", "missing"), (tmp_path, "folder")):
+    os.mkfifo(tmp_path / "pipe")
+    for name, words in (("none", "missing"), ("", "folder"), ("pipe", "pipe")):
         with pytest.raises(RequestError, match=words):
-            SavedChat.read(path)
+            SavedChat.read(tmp_path / name)
+
+
+def test_a_conversation_takes_no_other_files_place(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    (tmp_path / "kernel.cu").write_text("__global__ void f() {}")
+    (tmp_path / "empty").write_text("")
+    saved = SavedChat(None, "normal", ())
+    for name in ("", "pipe", "kernel.cu"):
+        with pytest.raises(RequestError, match="there already"):
+            saved.write(tmp_path / name)
+    assert (tmp_path / "kernel.cu").read_text() == "__global__ void f() {}"
+    for _ in range(2):
+        saved.write(tmp_path / "empty")
+    assert SavedChat.read(tmp_path / "empty") == saved
+
+
+def test_halves_of_characters(tmp_path: Path) -> None:
+    half = SavedChat(None, "normal", ({"role": "user", "content": "a\udce9"},))
+    with pytest.raises(UnicodeEncodeError):
+        half.write(tmp_path / "talk.json")
+    assert list(tmp_path.iterdir()) == []
+    whole = {"qgpu_chat": 1, "model": None, "mode": "normal", "messages": half.messages}
+    (tmp_path / "talk.json").write_text(json.dumps(whole))
+    assert SavedChat.read(tmp_path / "talk.json").messages[0]["content"] == "a?"
 
 
 def test_history_is_private_and_kept() -> None:
