@@ -3,20 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-import os
-import pty
-import select
-import signal
-import struct
-import subprocess
 import sys
-import termios
-import time
 from collections.abc import Callable
-from fcntl import ioctl
 from pathlib import Path
 
-import pyte
 import pytest
 from qgpu_isa.interpreter import Launch
 from qgpu_isa.machine_config import DEFAULT, NANO
@@ -32,6 +22,8 @@ from qgpu_run.panel.widgets.gpu_panel import PANES, GpuPanel
 from textual.app import App, ComposeResult
 from textual.pilot import Pilot
 from textual.widgets import Static
+
+from .terminal import Terminal
 
 KERNELS = Path(__file__).resolve().parents[3] / "kernels"
 
@@ -253,65 +245,12 @@ def test_the_panel_at_the_side_of_another_app(scale: Launch) -> None:
     drive(app, script, size=(120, 40))
 
 
-class Terminal:
-    """A program in a terminal."""
-
-    def __init__(self, arguments: list[str], columns: int, rows: int, **more: str) -> None:
-        self.screen = pyte.Screen(columns, rows)
-        self._stream = pyte.ByteStream(self.screen)
-        self.raw = b""
-        child, self._master = None, None
-        master, child = pty.openpty()
-        ioctl(child, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
-        environment = {**os.environ, "TERM": "xterm-256color", **more}
-        self.process = subprocess.Popen(
-            [sys.executable, "-m", "qgpu_run.cli", *arguments],
-            stdin=child, stdout=child, stderr=child, env=environment, start_new_session=True,
-        )  # fmt: skip
-        os.close(child)
-        self._master = master
-
-    def read(self, seconds: float) -> None:
-        end = time.monotonic() + seconds
-        while (left := end - time.monotonic()) > 0:
-            if select.select([self._master], [], [], left)[0]:
-                try:
-                    data = os.read(self._master, 65536)
-                except OSError:
-                    return
-                self.raw += data
-                self._stream.feed(data)
-
-    def read_all(self) -> None:
-        for _ in range(200):
-            self.read(0.1)
-            if self.process.poll() is not None:
-                self.read(0.1)
-                return
-
-    def until(self, text: str) -> None:
-        for _ in range(200):
-            if any(text in line for line in self.screen.display):
-                return
-            self.read(0.1)
-        raise AssertionError("\n".join(self.screen.display))
-
-    def type(self, keys: str) -> None:
-        os.write(self._master, keys.encode())
-
-    def resize(self, columns: int, rows: int) -> None:
-        ioctl(self._master, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
-        self.screen.resize(rows, columns)
-        self.process.send_signal(signal.SIGWINCH)
-
-
 @pytest.mark.parametrize("colour", [False, pytest.param(True, marks=pytest.mark.slow)])
 def test_in_a_terminal(colour: bool) -> None:
     source = KERNELS / "sort" / "bitonic_sort.ptx"
     more = {} if colour else {"NO_COLOR": "1"}
-    terminal = Terminal(
-        ["watch", str(source), "--engine", "interpreter", "--at", "300"], 80, 24, **more
-    )
+    watch = [sys.executable, "-m", "qgpu_run.cli", "watch", str(source)]
+    terminal = Terminal([*watch, "--engine", "interpreter", "--at", "300"], **more)
     terminal.until("300 tokens")
     terminal.until("quit")
     terminal.type("1")
@@ -329,8 +268,7 @@ def test_in_a_terminal(colour: bool) -> None:
     terminal.type(" ")
     terminal.until("ended")
     terminal.type("q")
-    terminal.read_all()
-    assert terminal.process.wait(5) == 0
+    assert terminal.end() == 0
     assert b"results: as expected" in terminal.raw
 
 

@@ -41,9 +41,12 @@ def write_text(path: Path, text: str) -> None:
             file.write(text)
         follow_umask(Path(name))
         os.replace(name, target)
-    except OSError as error:
+    except BaseException as error:
+        # What is no text, and Ctrl-C, leave nothing behind either.
         os.unlink(name)
-        raise InputError(f"cannot write {path}: {error.strerror}") from None
+        if isinstance(error, OSError):
+            raise InputError(f"cannot write {path}: {error.strerror}") from None
+        raise
 
 
 def _write_in_place(path: Path, text: str) -> None:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from qgpu_isa.machine_config import MachineConfig
 
 from qgpu_ptx.ir import Pred, Reg
 from qgpu_ptx.liveness import solve_liveness
+from qgpu_ptx.register_choice import RegisterChoice
+from qgpu_ptx.row_costs import Row
 from qgpu_ptx.virtual_blocks import Item, VirtualBlock
 
 
@@ -19,8 +22,14 @@ class Allocation:
     spilled: tuple[Item, ...]
 
 
-def allocate_registers(blocks: list[VirtualBlock], config: MachineConfig) -> Allocation:
-    """Colours registers and predicates; those that do not fit are named, to be spilled."""
+def allocate_registers(
+    blocks: list[VirtualBlock], config: MachineConfig, rows: Mapping[Reg, Row]
+) -> Allocation:
+    """Colours registers and predicates; those that do not fit are named, to be spilled.
+
+    `rows` is what is known of the registers' rows, by which the numbers are chosen.
+    """
+    choice = RegisterChoice(blocks, rows)
     clashes = _interference(blocks)
     uses: dict[Item, int] = {}
     for block in blocks:
@@ -31,13 +40,16 @@ def allocate_registers(blocks: list[VirtualBlock], config: MachineConfig) -> All
     for kind, limit in ((Reg, config.registers), (Pred, config.predicates)):
         graph = {i: {n for n in c if isinstance(n, kind)} for i, c in clashes.items()}
         graph = {i: c for i, c in graph.items() if isinstance(i, kind)}
+        holders: list[list[Item]] = [[] for _ in range(limit)]
         for item in reversed(_removal_order(graph, uses, limit)):
             taken = {numbers[n] for n in graph[item] if n in numbers}
-            free = next((n for n in range(limit) if n not in taken), None)
-            if free is None:
-                spilled.append(item)
+            free = [n for n in range(limit) if n not in taken]
+            if free:
+                best = min(free, key=lambda n: choice.badness(item, n, holders[n]))
+                numbers[item] = best
+                holders[best].append(item)
             else:
-                numbers[item] = free
+                spilled.append(item)
     return Allocation(numbers, tuple(spilled))
 
 

@@ -20,7 +20,7 @@ from qgpu_isa.program import (
     Status,
 )
 
-from qgpu_ptx.fit_slots import takes_address
+from qgpu_ptx.fit_slots import RELAYS, takes_address
 from qgpu_ptx.ir import STORES, ZERO, Edge, Imm, PredUse, Reg, Special, Value
 from qgpu_ptx.lowering_errors import machine_limit
 from qgpu_ptx.virtual_blocks import Item, PlacedOp, VirtualBlock
@@ -57,6 +57,10 @@ class _Emitter:
     def _block(self, block: VirtualBlock) -> Block:
         slots: dict[Slot, SlotCode] = {}
         for slot, placed in block.slots.items():
+            if slot is Slot.A2 and Slot.A0 in placed.forwards.values():
+                relay = next(other for other in RELAYS if other not in block.slots)
+                slots[relay] = SlotCode(RELAYS[relay], Operand(_source(relay, Slot.A0)))
+                placed = _read_relay(placed, relay)
             slots[slot] = self._code(slot, placed)
             if slot is Slot.MEM and Slot.A0 not in block.slots:
                 slots[Slot.A0] = self._address(placed)
@@ -106,8 +110,7 @@ class _Emitter:
                 case Special.CTAID:
                     operands.append(Operand(Source.CTAID))
                 case Reg() if value in forwards:
-                    sources = {s: source for source, s in FORWARDS[slot].items()}
-                    operands.append(Operand(sources[forwards[value]]))
+                    operands.append(Operand(_source(slot, forwards[value])))
                 case Reg():
                     operands.append(Operand(Source.REG, self.numbers[value]))
         return operands[0], operands[1], imm
@@ -135,3 +138,14 @@ class _Emitter:
         if edge.target is None:
             return 0, Status.EXIT
         return self.index[edge.target], edge.status
+
+
+def _source(slot: Slot, maker: Slot) -> Source:
+    """The operand source by which a slot reads the result of an earlier one."""
+    return next(source for source, other in FORWARDS[slot].items() if other is maker)
+
+
+def _read_relay(placed: PlacedOp, relay: Slot) -> PlacedOp:
+    """The operation with what A0 makes taken from the slot that hands it on."""
+    forwards = {item: relay if s is Slot.A0 else s for item, s in placed.forwards.items()}
+    return replace(placed, forwards=forwards)

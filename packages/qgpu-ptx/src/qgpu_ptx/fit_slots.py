@@ -11,6 +11,8 @@ from qgpu_ptx.ir import STORES, ZERO, Op, Pred, Reg
 from qgpu_ptx.simplify_op import COMPARES
 
 FORWARDED = {slot: frozenset(sources.values()) for slot, sources in FORWARDS.items()}
+RELAYS = {Slot.X: "shl", Slot.A1: "add"}
+"""Slots that can hand the result of A0 on to A2, which does not see it, and what does it there."""
 _ALU = INSTRUCTIONS["add"].slots
 
 
@@ -47,7 +49,8 @@ def _assign(
     taken: set[Slot],
 ) -> dict[int, Slot] | None:
     if index == len(ops):
-        return dict(places)
+        fits = not _relayed(makers, places) or any(slot not in taken for slot in RELAYS)
+        return dict(places) if fits else None
     op = ops[index]
     for slot in allowed_slots(op):
         needed = {slot}
@@ -63,6 +66,18 @@ def _assign(
             return found
         del places[index]
     return None
+
+
+def _reaches(maker: Slot, reader: Slot) -> bool:
+    return maker in FORWARDED[reader] or (maker, reader) == (Slot.A0, Slot.A2)
+
+
+def _relayed(makers: Sequence[Mapping[Reg | Pred, int]], places: Mapping[int, Slot]) -> bool:
+    """Whether an operation in A2 reads what one in A0 makes."""
+    return any(
+        slot is Slot.A2 and any(places.get(maker) is Slot.A0 for maker in makers[index].values())
+        for index, slot in places.items()
+    )
 
 
 def _address_forwarded(op: Op, makers: Mapping[Reg | Pred, int], places: dict[int, Slot]) -> bool:
@@ -93,7 +108,7 @@ def _operands_reach(
             address_only = op.address.a == item and item not in (op.address.b, _data(op))
             if not (address_only and _address_forwarded(op, makers, places)):
                 return False
-        elif places[maker] not in FORWARDED[slot] or (op.dst == item and op.guard is not None):
+        elif not _reaches(places[maker], slot) or (op.dst == item and op.guard is not None):
             return False
     return True
 

@@ -97,6 +97,28 @@ def single_assignments(function: Function) -> dict[Reg | Pred, Op]:
     return found
 
 
+def lasting_definitions(function: Function) -> dict[Reg | Pred, Op]:
+    """Operations of registers that mean the same wherever they are read, loads aside."""
+    single = single_assignments(function)
+    return {
+        item: op
+        for item, op in single.items()
+        if not op.is_memory and all(stable(v, single) for v in op.values())
+    }
+
+
+def define_here(here: dict[Reg | Pred, Op], op: Op, lasting: dict[Reg | Pred, Op]) -> None:
+    """Keeps the definitions that hold behind an operation: lasting ones, and the block's own."""
+    changed = op.dst
+    if changed is None or changed in lasting:
+        return
+    for item, definition in list(here.items()):
+        if item not in lasting and (item == changed or changed in definition.uses()):
+            del here[item]
+    if not op.is_memory and op.guard is None and changed not in op.uses():
+        here[changed] = op
+
+
 def stable(value: Value | PredUse | None, single: dict[Reg | Pred, Op]) -> bool:
     """Whether an operand means the same wherever its definition reaches."""
     if isinstance(value, PredUse):

@@ -11,7 +11,7 @@ from qgpu_isa.interpreter.machine import MAX_CTAS
 from qgpu_ptx.allocate_registers import allocate_registers
 from qgpu_ptx.ast_to_ir import KernelLowering
 from qgpu_ptx.blocks_to_image import blocks_to_image
-from qgpu_ptx.ir import Function, Imm, Op, Pred, Reg, Special
+from qgpu_ptx.ir import LOADS, Function, Imm, Op, Pred, Reg, Special
 from qgpu_ptx.launch_shape import LaunchShape
 from qgpu_ptx.launch_spec import LaunchSpec
 from qgpu_ptx.lowering_errors import MachineLimitError, machine_limit
@@ -227,17 +227,21 @@ def _allocate(
     """Packs and colours; what finds no register goes to memory, and both are done again."""
     for _ in range(MAX_SPILL_ROUNDS):
         rows = estimate_rows(function, shape.threads)
+        stored = {(op.address, op.space) for op in function.ops() if op.name == "st"}
 
         def weigh(op: Op) -> int:
             if not isinstance(op.dst, Reg):
                 return 1
-            return row_tokens(rows.get(op.dst, UNKNOWN), config)  # noqa: B023
+            tokens = row_tokens(rows.get(op.dst, UNKNOWN), config)  # noqa: B023
+            # What the thread itself has stored is often still in its register.
+            own = op.name in LOADS and (op.address, op.space) in stored  # noqa: B023
+            return -(-tokens // 2) if own else tokens
 
         # Repeated operations may need more registers at once: then without them.
         repeated = (recompute(function, weigh),) if recomputes else ()
         for attempt in (*repeated, function):
             blocks = to_virtual_blocks(attempt, weigh)
-            allocation = allocate_registers(blocks, config)
+            allocation = allocate_registers(blocks, config, estimate_rows(attempt, shape.threads))
             if not allocation.spilled:
                 return attempt, blocks, allocation.numbers, end
         function, end = spill(function, allocation.spilled, end, shape.threads)

@@ -117,6 +117,8 @@ def _row(op: Op, rows: dict[Reg, Row], threads: int) -> Row:
             return Row(max(a.largest, b.largest))
         case "mullo":
             stride = 0 if a.uniform and b.uniform else None
+            if a.stride is not None and isinstance(op.b, Imm):
+                stride = a.stride * op.b.value
             return Row(min(TOP, a.largest * b.largest), stride)
         case "or" | "xor":
             bits = max(a.largest, b.largest).bit_length()

@@ -36,6 +36,7 @@ class VariableLayout:
         self._shared_end = 0
         self._scratch: dict[str, int] = {}
         self._scratch_start: dict[str, int] = {}
+        self._constants: dict[str, int] = {}
         self._module: dict[str, MemoryVariable] = {}
         for variable in module.variables:
             self._place(variable)
@@ -166,6 +167,17 @@ class VariableLayout:
     def local_address(self, offset: int) -> Value:
         """The address of a byte of the thread's local memory."""
         return self._local_address(offset)
+
+    # What the compiler adds
+
+    def constants(self, name: str, words: tuple[int, ...]) -> int:
+        """The byte address of a table of constants in global memory."""
+        if name not in self._constants:
+            first = self.end // WORD_BYTES
+            self.memory |= dict(enumerate(words, first))
+            self._constants[name] = self.end
+            self.end += WORD_BYTES * len(words)
+        return self._constants[name]
 
     # Sizes
 

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import io
+import os
+import sys
 from collections.abc import Callable
 from typing import Any, NoReturn
 
@@ -13,6 +16,7 @@ def invoke_with_messages(ctx: click.Context, invoke: Callable[[click.Context], A
     """Calls a command, and exits with what it returns or with the status of its error."""
     from qgpu_ptx.diagnostics import QgpuPtxError
 
+    mend_streams()
     try:
         status = invoke(ctx)
     except QgpuError as error:
@@ -25,6 +29,19 @@ def invoke_with_messages(ctx: click.Context, invoke: Callable[[click.Context], A
         click.echo(f"error: {os_error_text(error)}", err=True)
         status = 2
     ctx.exit(status or 0)
+
+
+def mend_streams() -> None:
+    """Has standard streams that were closed be empty, and take what their encoding does not hold.
+
+    Descriptors are opened in their order, so each gets its own number again.
+    """
+    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
+        stream = getattr(sys, name)
+        if stream is None:
+            setattr(sys, name, open(os.devnull, mode, encoding="utf-8"))  # noqa: SIM115
+        elif name != "stderr" and isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="replace")
 
 
 class MessageCommand(click.Command):

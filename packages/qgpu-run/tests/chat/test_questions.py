@@ -66,7 +66,7 @@ def test_training_has_neither_numbers_nor_wordings_of_the_evaluation() -> None:
 def test_evaluation_has_numbers_that_training_has_not() -> None:
     random = Random(2)
     questions = [draw_problem(random, unseen=True).question for _ in range(300)]
-    assert sum(map(mentions_held_out, questions)) > 50
+    assert sum(map(mentions_held_out, questions)) > 40
 
 
 @pytest.mark.parametrize("unseen", [False, True])

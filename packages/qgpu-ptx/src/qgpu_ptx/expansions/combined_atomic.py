@@ -51,6 +51,12 @@ def _sum(b: IrBuilder, x: Words, y: Words) -> Words:
     return add_wide(b, (x[0], x[1]), (y[0], y[1]))
 
 
+def neutral_word(space: str) -> int | None:
+    """What scratch words of a state space hold outside; None if it is no space of operands."""
+    name, _, word = space.partition(" ")
+    return int(word, 16) if name == SPACE else None
+
+
 def combined_form(op: str, type_: ScalarType) -> Form | None:
     """How lanes' operands combine; None for operations that depend on the order of lanes."""
     match op:

@@ -31,7 +31,7 @@ def div_rem(c: InstructionContext, m: Modifiers) -> None:
     else:
         both = c.kernel.divisions.find(b, (x, y, type_.signed))
         if both is None:
-            both = divide_by_reciprocal(b, size_x, size_y)
+            both = divide_by_reciprocal(c.kernel, size_x, size_y)
             c.kernel.divisions.keep(b, (x, y, type_.signed), both)
         size = both[0] if divides else both[1]
     if not type_.signed:

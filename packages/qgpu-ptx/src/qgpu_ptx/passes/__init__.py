@@ -13,12 +13,14 @@ from qgpu_ptx.passes.coalesce import coalesce
 from qgpu_ptx.passes.fold_addresses import fold_addresses
 from qgpu_ptx.passes.fold_parts import fold_parts
 from qgpu_ptx.passes.fold_ranges import fold_ranges
+from qgpu_ptx.passes.gather_operands import gather_operands
 from qgpu_ptx.passes.hoist_setup import hoist_setup
 from qgpu_ptx.passes.keep_together import close_rounds, drop_arrivals
 from qgpu_ptx.passes.propagate import propagate
 from qgpu_ptx.passes.recombine import recombine
 from qgpu_ptx.passes.remove_dead import remove_dead
 from qgpu_ptx.passes.rename_locals import rename_locals
+from qgpu_ptx.passes.round_quotients import round_quotients
 from qgpu_ptx.passes.separate_exchanges import separate_exchanges
 from qgpu_ptx.passes.share_common import share_common
 from qgpu_ptx.passes.simplify_flow import simplify_flow
@@ -74,12 +76,17 @@ PIPELINE = (
     Pass("ranges", fold_ranges, "remove comparisons and masks that ranges decide"),
     _plain("recombine", recombine, "put numbers together that were taken apart"),
     _plain("propagate-3", propagate),
+    _plain("quotients", round_quotients, "divide by constants with a rounded reciprocal"),
     _plain("parts", fold_parts, "join operations that take parts of words"),
     _plain("propagate-4", propagate),
     _plain("flow-2", simplify_flow),
     _plain("addresses", fold_addresses, "put address arithmetic into the access"),
     Pass("pointers", split_pointers, "moving pointers become a base and a distance"),
     _plain("propagate-5", propagate),
+    Pass("gather", gather_operands, "compute other lanes' operands of atomics again"),
+    _plain("propagate-6", propagate),
+    _plain("recombine-1", recombine),
+    _plain("propagate-7", propagate),
     _plain("dead-2", remove_dead),
     Pass("sink", sink, "move operations to the blocks that read their results"),
     _plain("hoist", hoist_setup, "move preparations in front of a barrier"),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from qgpu_ptx.flow_graph import single_assignments, stable
+from qgpu_ptx.flow_graph import define_here, lasting_definitions
 from qgpu_ptx.ir import WORD, ZERO, Address, Function, Imm, Op, Pred, Reg, Value
 from qgpu_ptx.simplify_op import LEA_SHIFT
 
@@ -16,12 +16,7 @@ Definitions = dict[Reg | Pred, Op]
 
 def fold_addresses(function: Function) -> Function:
     """Rewrites every address to the richest single operation that computes it."""
-    single = single_assignments(function)
-    lasting = {
-        item: op
-        for item, op in single.items()
-        if not op.is_memory and all(stable(v, single) for v in op.values())
-    }
+    lasting = lasting_definitions(function)
     blocks = []
     for block in function.blocks:
         # Definitions that hold here: lasting ones, and those of this block that nothing changed.
@@ -31,12 +26,7 @@ def fold_addresses(function: Function) -> Function:
             if op.address is not None:
                 op = replace(op, address=_fold(op.address, here))
             ops.append(op)
-            if op.dst is not None and op.dst not in lasting:
-                changed = op.dst
-                for item in [i for i, d in here.items() if i == changed or changed in d.uses()]:
-                    del here[item]
-                if not op.is_memory and op.guard is None and changed not in op.uses():
-                    here[changed] = op
+            define_here(here, op, lasting)
         blocks.append(replace(block, ops=tuple(ops)))
     return replace(function, blocks=tuple(blocks))
 

@@ -26,8 +26,9 @@ from qgpu_ptx.divergence import (
     restrict,
 )
 from qgpu_ptx.expansions.warp_scratch import ARRIVE
-from qgpu_ptx.flow_graph import natural_loops
+from qgpu_ptx.flow_graph import dominators, natural_loops
 from qgpu_ptx.ir import EXIT, BasicBlock, Edge, Function
+from qgpu_ptx.virtual_blocks import block_order
 
 ROUND = "round"
 Change = Callable[[Edge], Edge]
@@ -63,6 +64,26 @@ def _may_be_parted(function: Function) -> set[str]:
         for target in targets:
             backward[target] += (label,)
     return reaches(backward, parted)
+
+
+def blocks_of_whole_passes(function: Function) -> set[str]:
+    """Blocks that all lanes of a pass run together, each time that one of them does.
+
+    Lanes that a branch or a bank has parted meet again where all ways lead, since a pass runs its
+    smallest block first; but not before a loop's next round, which begins at a smaller one.
+    """
+    graph = flow(function)
+    order = {label: index for index, label in enumerate(block_order(function))}
+    above = dominators(function)
+    for label, place in order.items():
+        if any(order[t] <= place and t not in above[label] for t in graph[label]):
+            return set()
+    ends = {b.label for b in function.blocks if any(e.target is None for e in b.terminator.edges)}
+    over = postdominators(graph, ends)
+    apart = _may_be_parted(function)
+    for branch in parting_branches(function):
+        apart |= region(graph, branch, over)
+    return set(order) - apart.union(*natural_loops(function).values())
 
 
 def close_rounds(function: Function) -> Function:

@@ -42,6 +42,7 @@ def _join(op: Op, known: Definitions) -> Sum | None:
         found = _join_bits(_define(high, known), _define(low, known), known)
         if found is None and op.name == "add":
             found = _join_product(high, _define(low, known), known)
+            found = found or _subtract(high, _define(low, known))
         if found is not None:
             return found
     return None
@@ -97,3 +98,8 @@ def _join_product(high: Value, low: Op, known: Definitions) -> Sum | None:
     x, y = _define(high, known), _define(low.b, known)
     same = (x.name, x.a, x.b) == (y.name, y.a, y.b) and x.name != "mov"
     return ("mov", low.a, ZERO) if high == low.b or same else None
+
+
+def _subtract(high: Value, low: Op) -> Sum | None:
+    """u + (0 - v) is u - v."""
+    return ("sub", high, low.b) if low.name == "sub" and low.a == ZERO else None

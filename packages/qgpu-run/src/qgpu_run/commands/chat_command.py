@@ -49,7 +49,9 @@ def command(
 
         return PlainChat(options, edits=not dumb).run()
     from qgpu_run.chat.app.chat_app import ChatApp
+    from qgpu_run.panel.terminal_input import mend_terminal_input
 
+    mend_terminal_input()
     app = ChatApp(options, panel=panel, theme_name=theme)
     app.run()
     return app.return_code or 0

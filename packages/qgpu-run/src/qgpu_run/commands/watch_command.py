@@ -164,6 +164,7 @@ def _show(
     size: tuple[int, int],
 ) -> int:
     from qgpu_run.panel.app import PanelApp
+    from qgpu_run.panel.terminal_input import mend_terminal_input
 
     app = PanelApp(
         feed=feed,
@@ -179,6 +180,7 @@ def _show(
 
         save_screenshot(app, screenshot, size, at)
     else:
+        mend_terminal_input()
         app.run()
     if launch is None:
         return app.return_code or 0

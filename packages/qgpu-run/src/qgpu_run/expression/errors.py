@@ -8,6 +8,9 @@ from qgpu_isa.errors import QgpuError
 
 from qgpu_run.expression.record import LaunchRecord
 
+LONGEST_MESSAGE = 400
+"""Characters; what a message names may be as long as the expression."""
+
 
 class Span(NamedTuple):
     """A part of an expression: offsets of its first character, and behind its last."""
@@ -31,6 +34,8 @@ class ExpressionError(QgpuError):
     """
 
     def __init__(self, message: str, source: str, span: Span) -> None:
+        if len(message) > LONGEST_MESSAGE:
+            message = f"{message[: LONGEST_MESSAGE // 2]}…{message[-LONGEST_MESSAGE // 2 :]}"
         self.message, self.source, self.span = message, source, span
         self.column = span.start + 1
         super().__init__(f"{message}\n{self._marked()}")

@@ -123,6 +123,7 @@ class PanelFeed:
         self._gate = threading.Condition()
         self._limit = FREE
         self._to_block = False
+        self._unseen_starts = 0
         self._decoded = 0
         self._closed = False
         self._started = 0.0
@@ -158,6 +159,10 @@ class PanelFeed:
         """A launch begins."""
         with self._gate:
             self._decoded = 0
+            # How far the launch before might go says nothing of this one.
+            if self._limit != FREE or self._to_block:
+                self._limit, self._to_block = 0, False
+            self._unseen_starts += 1
             self._started, self._held = time.monotonic(), 0.0
             self._exec = vocabulary(info.config).range_of(TokenClass.EXEC)
             self._events.append(Started(info))
@@ -218,12 +223,18 @@ class PanelFeed:
             taken.append(self._events.popleft())
         if taken:
             with self._gate:
+                self._unseen_starts -= sum(isinstance(event, Started) for event in taken)
                 self._gate.notify_all()
         return taken
 
     def allow(self, tokens: int = FREE, *, to_block: bool = False) -> None:
-        """Lets the model choose tokens until there are as many, or up to the next EXEC."""
+        """Lets the model choose tokens until there are as many, or up to the next EXEC.
+
+        Says nothing while a launch has begun that has not been taken: it is meant for another one.
+        """
         with self._gate:
+            if self._unseen_starts:
+                return
             self._limit, self._to_block = (FREE if to_block else tokens), to_block
             self._gate.notify_all()
 

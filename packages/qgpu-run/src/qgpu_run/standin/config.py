@@ -33,7 +33,7 @@ def model_config() -> Any:
         max_position_embeddings=4096,
         rope_parameters={
             "rope_type": "default",
-            "rope_theta": 10_000_000.0,
+            "rope_theta": 10_000.0,
             "partial_rotary_factor": 0.25,
             "mrope_section": [3, 3, 2],
         },

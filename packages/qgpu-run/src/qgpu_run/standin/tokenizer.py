@@ -9,7 +9,7 @@ from typing import Any
 
 from qgpu_run.standin.dialogues import Dialogue, draw_dialogue
 
-VOCABULARY = 1024
+VOCABULARY = 1536
 SPECIAL_TOKENS = (
     "<|endoftext|>",
     "<|im_start|>",

@@ -24,7 +24,7 @@ from qgpu_run.standin.config import model_config
 from qgpu_run.standin.dialogues import ADVANCED_PROMPT
 from qgpu_run.standin.tokenizer import save_tokenizer, train_tokenizer
 
-STEPS = 4500
+STEPS = 7000
 BATCH_TOKENS = 4096
 LEARNING_RATE = 1.5e-3
 WARM_UP = 150

@@ -3,26 +3,20 @@
 from __future__ import annotations
 
 import os
-import pty
-import select
 import signal
-import struct
 import subprocess
 import sys
-import termios
 import time
 from collections.abc import Iterator
-from fcntl import ioctl
 from pathlib import Path
 
-import pyte
 import pytest
 
-PROGRAM = """
-import fcntl, os, sys, termios
-if os.isatty(0):
-    fcntl.ioctl(0, termios.TIOCSCTTY, 0)
-sys.path.insert(0, {folder!r})
+from ...terminal import Terminal
+
+PROGRAM = f"""
+import sys
+sys.path.insert(0, {str(Path(__file__).parent)!r})
 from qgpu_run.chat.app import session
 import conftest
 model = conftest.Script("Let me see: " + conftest.call("sum([1, 2])"), "Three.")
@@ -33,64 +27,7 @@ for module in (chat_app.ChatApp, plain.PlainChat):
 from qgpu_run.commands.chat_command import command
 command()
 """
-"""The command with a scripted model in place of one that takes long to load.
-
-The terminal is the one that controls it, as a shell's is.
-"""
-
-
-class Terminal:
-    """A program in a terminal of its own."""
-
-    def __init__(self, arguments: list[str], columns: int, rows: int, **more: str) -> None:
-        self.screen = pyte.Screen(columns, rows)
-        self._stream = pyte.ByteStream(self.screen)
-        self.master, child = pty.openpty()
-        ioctl(child, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
-        program = PROGRAM.format(folder=str(Path(__file__).parent))
-        self.process = subprocess.Popen(
-            [sys.executable, "-c", program, *arguments],
-            stdin=child, stdout=child, stderr=child, start_new_session=True,
-            env={**os.environ, "TERM": "xterm-256color", **more},
-        )  # fmt: skip
-        os.close(child)
-
-    def until(self, text: str) -> None:
-        end = time.monotonic() + 60
-        while time.monotonic() < end:
-            if text in self.text:
-                return
-            if select.select([self.master], [], [], 0.1)[0]:
-                try:
-                    self._stream.feed(os.read(self.master, 65536))
-                except OSError:
-                    break
-        raise AssertionError(self.text)
-
-    @property
-    def text(self) -> str:
-        """What is on the screen, without what is empty, and an end of line behind it."""
-        lines = [line.rstrip() for line in self.screen.display]
-        return "".join(f"{line}\n" for line in lines if line)
-
-    def type(self, keys: str) -> None:
-        os.write(self.master, keys.encode())
-
-    def end(self) -> int:
-        """Reads to the end; the exit status."""
-        end = time.monotonic() + 30
-        while self.process.poll() is None and time.monotonic() < end:
-            if select.select([self.master], [], [], 0.1)[0]:
-                try:
-                    self._stream.feed(os.read(self.master, 65536))
-                except OSError:
-                    break
-        return self.process.wait(30)
-
-    def close(self) -> None:
-        if self.process.poll() is None:
-            self.process.kill()
-        self.process.wait()
+"""The command with a scripted model in place of one that takes long to load."""
 
 
 @pytest.fixture
@@ -104,7 +41,8 @@ def terminals() -> Iterator[list[Terminal]]:
 def start(
     terminals: list[Terminal], *arguments: str, columns: int = 80, rows: int = 24
 ) -> Terminal:
-    terminals.append(Terminal([*arguments], columns, rows))
+    program = [sys.executable, "-c", PROGRAM, *arguments]
+    terminals.append(Terminal(program, columns, rows))
     return terminals[-1]
 
 
@@ -124,6 +62,21 @@ def test_the_whole_screen(terminals: list[Terminal]) -> None:
     terminal.until("again quits")
     terminal.type("\x03")
     assert terminal.end() == 0
+
+
+def test_keys_that_are_no_text(terminals: list[Terminal]) -> None:
+    terminal = start(terminals)
+    terminal.until("A scripted model.")
+    terminal.type(b"caf\xe9 ")
+    terminal.type("and more")
+    terminal.until("caf\ufffd and more")
+    # Alt+Enter as terminals send it that do not tell more of keys.
+    terminal.type("\x1b\r")
+    terminal.type("a second line")
+    terminal.until("a second line")
+    assert "Let me see" not in terminal.text
+    terminal.type("\r")
+    terminal.until("Three.")
 
 
 def test_line_mode(terminals: list[Terminal]) -> None:
@@ -168,12 +121,32 @@ def test_the_end_of_the_terminal(terminals: list[Terminal], mode: list[str], way
     terminal.end()
 
 
-def test_a_pipe() -> None:
-    program = PROGRAM.format(folder=str(Path(__file__).parent))
+def piped(text: bytes, redirection: str = "", **more: str) -> subprocess.CompletedProcess[str]:
+    """The program behind a pipe, in a shell that may redirect it."""
     done = subprocess.run(
-        [sys.executable, "-c", program],
-        input="What is 1 + 2?\n", capture_output=True, text=True, timeout=60, check=False,
+        ["sh", "-c", f'"$0" -c "$1" {redirection}', sys.executable, PROGRAM],
+        input=text, capture_output=True, timeout=60, check=False, env={**os.environ, **more},
     )  # fmt: skip
+    return subprocess.CompletedProcess(
+        done.args, done.returncode, done.stdout.decode(), done.stderr.decode()
+    )
+
+
+def test_a_pipe() -> None:
+    done = piped(b"What is 1 + 2?\n")
     assert done.returncode == 0
     assert done.stdout.endswith("Three.\n")
     assert "\x1b" not in done.stdout
+
+
+@pytest.mark.parametrize("redirection", ["<&-", ">&-"])
+def test_closed_streams(redirection: str) -> None:
+    done = piped(b"What is 1 + 2?\n", redirection)
+    assert done.returncode == 0
+    assert "Traceback" not in done.stderr
+
+
+def test_a_pipe_of_what_is_no_text() -> None:
+    done = piped(b"caf\xe9\n/calc 1 + 1\n", PYTHONIOENCODING="utf-8:strict")
+    assert done.returncode == 0, done.stderr
+    assert "= 2" in done.stdout

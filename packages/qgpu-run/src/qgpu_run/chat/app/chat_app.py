@@ -12,8 +12,6 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import ClassVar
 
-from qgpu_isa.errors import QgpuError
-from qgpu_ptx.diagnostics import QgpuPtxError
 from textual import events
 from textual.app import App, ComposeResult
 from textual.binding import Binding, BindingType
@@ -29,7 +27,7 @@ from qgpu_run.chat.app.events import ChatEvent, Note, Progress
 from qgpu_run.chat.app.history import History, history_file
 from qgpu_run.chat.app.session import ChatOptions, ChatSession, Opener, open_model
 from qgpu_run.chat.app.transcript import Transcript
-from qgpu_run.chat.app.worker import Worker, describe_error
+from qgpu_run.chat.app.worker import Worker, run_job
 from qgpu_run.chat.conversation import Answered, Wrote
 from qgpu_run.panel.app import THEMES, default_theme
 from qgpu_run.panel.events import PanelFeed
@@ -221,10 +219,7 @@ class ChatApp(App[None]):
         text = event.text
         if is_command(text):
             self.composer.accept()
-            try:
-                run_command(self, text, COMMANDS)
-            except (QgpuError, QgpuPtxError, OSError, RuntimeError) as error:
-                self._tell(Note(describe_error(error), bad=True))
+            run_job(lambda: run_command(self, text, COMMANDS), self._tell)
             return
         if self.busy and not self.session.opening:
             self.notify("Escape ends what runs; then send again.", title="busy", timeout=3)
@@ -265,7 +260,7 @@ class ChatApp(App[None]):
         if selected:
             self.copy_to_clipboard(selected)
             self.screen.clear_selection()
-        elif self.busy and not self.session.opening:
+        elif self.busy and not self.session.opening and not self.session.cancellation.asked():
             self.session.cancellation.ask()
             self._hold()
         elif self.composer.text:

@@ -180,8 +180,8 @@ def paths(*suffixes: str, folders: bool = False) -> Callable[[str], list[str]]:
     def complete_path(argument: str) -> list[str]:
         head, slash, start = argument.rpartition("/")
         found = []
-        # Folders that cannot be read, and the homes of users that are none.
-        with suppress(OSError, RuntimeError):
+        # Folders that cannot be read, the homes of users that are none, and what is no path.
+        with suppress(OSError, RuntimeError, ValueError):
             folder = Path(head + slash).expanduser() if slash else Path()
             for path in sorted(folder.iterdir()):
                 hidden = path.name.startswith(".") and not start.startswith(".")

@@ -34,11 +34,19 @@ class SavedChat:
     messages: tuple[dict[str, Any], ...]
 
     def write(self, path: Path) -> None:
-        """Writes it beside its place and renames it.
+        """Writes it beside its place and renames it; takes no other file's place.
 
         Raises:
             InputError: the place cannot be written.
+            RequestError: something else is there.
         """
+        if path.exists() and not (path.is_file() and path.stat().st_size == 0):
+            try:
+                self.read(path)
+            except RequestError:
+                raise RequestError(
+                    f"{path} is there already, and is no saved conversation: choose another name"
+                ) from None
         values = {
             "qgpu_chat": VERSION,
             "model": self.model,
@@ -54,8 +62,10 @@ class SavedChat:
         Raises:
             RequestError: it cannot be read, or is something else; names what is wrong.
         """
-        if path.is_dir():
-            raise RequestError(f"{path} is a folder, no saved conversation")
+        if path.exists() and not path.is_file():
+            # Reading a pipe or a device might never end.
+            kind = "folder" if path.is_dir() else "pipe or device"
+            raise RequestError(f"{path} is a {kind}, no saved conversation")
         if path.is_file() and path.stat().st_size > LARGEST_FILE:
             raise RequestError(f"{path} is too large for a conversation")
         fields = Fields(load_object(path, RequestError), str(path), RequestError)
@@ -74,7 +84,7 @@ def _message(data: Any, where: str) -> dict[str, Any]:
         raise RequestError(f"{where} is no object")
     fields = Fields(data, where, RequestError)
     role = fields.text("role", ("user", "assistant", "tool"))
-    message: dict[str, Any] = {"role": role, "content": fields.text("content")}
+    message: dict[str, Any] = {"role": role, "content": _text(fields, "content")}
     if role == "assistant" and "tool_calls" in fields:
         calls = fields.array("tool_calls")
         if not all(isinstance(call, dict) for call in calls):
@@ -89,7 +99,12 @@ def _call(fields: Fields) -> dict[str, Any]:
     return {
         "type": "function",
         "function": {
-            "name": function.text("name"),
-            "arguments": {name: arguments.text(name) for name in arguments.data},
+            "name": _text(function, "name"),
+            "arguments": {name: _text(arguments, name) for name in arguments.data},
         },
     }
+
+
+def _text(fields: Fields, name: str) -> str:
+    """A string; JSON can name halves of characters, which no model reads and no file holds."""
+    return fields.text(name).encode("utf-8", "replace").decode("utf-8")

@@ -77,7 +77,7 @@ class Numbers:
         """A number as somebody may write it: mostly in digits."""
         if 0 <= value <= 12 and self.random.random() < 0.04:
             return _WORDS[value]
-        if abs(value) > 999 and self.random.random() < 0.06:
+        if abs(value) > 999 and self.random.random() < 0.1:
             return f"{value:,}"
         return str(value)
 

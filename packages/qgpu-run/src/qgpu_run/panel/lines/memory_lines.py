@@ -72,7 +72,7 @@ def find_address(text: str, info: LaunchInfo) -> int | None:
     None if it means none.
     """
     text = text.strip()
-    match = re.fullmatch(r"(\w+)\[(\d+)\]", text)
+    match = re.fullmatch(r"(\w+)\[([0-9]{1,9})\]", text)
     name, index = (match[1], int(match[2])) if match else (text, 0)
     for array in info.arrays:
         if array.name == name:

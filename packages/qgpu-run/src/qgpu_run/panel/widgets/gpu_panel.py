@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import time
 from typing import ClassVar
 
@@ -466,17 +467,21 @@ class GpuPanel(Widget):
         if recording is None or not text:
             return
         if self._place == "token":
-            if text.isdigit():
+            if re.fullmatch("[0-9]{1,9}", text):
                 self.playback.go_to(int(text))
                 self.show()
             else:
-                self.notify(f"'{text}' is no token number", severity="warning")
+                self._warn(f"'{text}' is no token number")
             return
         address = find_address(text, recording.info)
         if address is None:
-            self.notify(f"'{text}' is no address", severity="warning")
+            self._warn(f"'{text}' is no address")
         else:
             self._go_to_word(address)
+
+    def _warn(self, text: str) -> None:
+        # What the user wrote is no markup.
+        self.notify(text, severity="warning", markup=False)
 
     def on_key(self, event: events.Key) -> None:
         """Escape closes the field for a place."""
