@@ -4,7 +4,15 @@ from __future__ import annotations
 
 import pytest
 from qgpu_isa.errors import ExecutionError
-from qgpu_isa.interpreter import Dependence, Launch, dependences, run_ctas_apart, run_launch
+from qgpu_isa.interpreter import (
+    Dependence,
+    Launch,
+    dependences,
+    run_ctas_apart,
+    run_launch,
+    run_some_apart,
+    up_to_fault,
+)
 from qgpu_isa.text_to_image import text_to_image
 
 HEAD = ".machine nano\n.program ctas\n"
@@ -95,3 +103,27 @@ def test_nothing_runs_behind_a_fault() -> None:
     text = OWN_WORDS.replace("lea2  ctaid, #128", "lea3  r1, #496")
     runs = run_ctas_apart(launch(text))
     assert [run.faulted for run in runs] == [False, True]
+
+
+def test_some_ctas_here_and_some_there_are_all_of_them() -> None:
+    one = launch(OWN_WORDS)
+    parts = [run_some_apart(one, range(first, 3, 2), 1000) for first in (0, 1)]
+    assert [sorted(part) for part in parts] == [[0, 2], [1]]
+    assert up_to_fault(parts[0] | parts[1], 1000) == run_ctas_apart(one)
+
+
+def test_a_fault_hides_what_would_not_have_run() -> None:
+    # CTA 1 faults, CTA 2 never ends.
+    text = HEAD + (
+        "block 0:\n  A1 setltu ctaid, #2 -> p0\n  branch flag A1 ? 1 : 0\n"
+        "block 1:\n  A1 setltu ctaid, #1 -> p0\n  branch flag A1 ? 3 : 2\n"
+        "block 2:\n  A0 lea2 tid, #4096\n  MEM st tid\n  branch exit\n"
+        "block 3:\n  A0 add tid, #1\n  branch exit\n"
+    )
+    one = launch(text)
+    parts = [run_some_apart(one, range(first, 3, 2), 50) for first in (0, 1)]
+    assert [[run.ended for run in part.values()] for part in parts] == [[True, False], [True]]
+    runs = up_to_fault(parts[0] | parts[1], 60)
+    assert [run.faulted for run in runs] == [False, True]
+    with pytest.raises(ExecutionError, match="more than 50"):
+        up_to_fault(parts[0], 50)

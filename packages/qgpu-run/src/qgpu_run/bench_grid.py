@@ -17,6 +17,7 @@ from qgpu_run.engines.engine import RowEngine
 from qgpu_run.errors import ModelError
 from qgpu_run.launch_request import LaunchRequest
 from qgpu_run.lowering import lower_kernel
+from qgpu_run.ranks import ALONE, Ranks
 
 SOURCE = """\
 extern "C" __global__ void polynomial(const int* x, int* y) {
@@ -40,7 +41,7 @@ class GridTimes:
         ctas: its CTAs, as many at a time.
         decoded_tokens, setup_tokens: tokens that the model and the host wrote.
         runs: seconds of each run of the whole launch, setup and merging included, the guard not.
-        cpu_runs: seconds that all cores spent on each.
+        cpu_runs: seconds that all cores spent on each, in all processes.
         guard_runs: seconds that it took to see that CTAs do not depend on each other.
     """
 
@@ -68,6 +69,7 @@ class GridReport:
 
     machine: str
     engine: str
+    processes: int = 1
     launches: list[GridTimes] = field(default_factory=list)
 
     def to_dict(self) -> dict[str, Any]:
@@ -91,7 +93,12 @@ class GridReport:
             }
             for times in self.launches
         ]
-        return {"machine": self.machine, "engine": self.engine, "launches": rows}
+        return {
+            "machine": self.machine,
+            "engine": self.engine,
+            "processes": self.processes,
+            "launches": rows,
+        }
 
     def lines(self) -> Iterator[str]:
         """A table."""
@@ -105,7 +112,8 @@ class GridReport:
                 f"{row['seconds']:9.3f}{row['cpu_seconds']:8.3f}{row['guard_seconds']:8.3f}"
                 f"{row['tokens_per_second']:10.0f}{row['ratio']:7.1f}"
             )
-        yield f"machine '{self.machine}', {self.engine}"
+        processes = f", {self.processes} processes" if self.processes > 1 else ""
+        yield f"machine '{self.machine}', {self.engine}{processes}"
 
 
 def threads_that_fit(config: MachineConfig, ctas: int) -> int:
@@ -134,32 +142,41 @@ def polynomial_request(
     return lower_kernel(module, spec, config)
 
 
-def bench_grid(module: Module, engine: RowEngine, ctas: Sequence[int], repeats: int) -> GridReport:
-    """Runs the launch with each number of CTAs, in turns.
+def bench_grid(
+    module: Module,
+    engine: RowEngine,
+    ctas: Sequence[int],
+    repeats: int,
+    ranks: Ranks = ALONE,
+) -> GridReport:
+    """Runs the launch with each number of CTAs, in turns, all of them on every rank.
 
     Raises:
         ModelError: a result is wrong: a wrong engine has no speed.
         MachineLimitError: the arrays do not fit the machine.
     """
-    report = GridReport(engine.config.name, engine.name, [GridTimes(count) for count in ctas])
+    launches = [GridTimes(count) for count in ctas]
+    report = GridReport(engine.config.name, engine.name, ranks.size, launches)
     threads = threads_that_fit(engine.config, max(ctas))
     requests = [polynomial_request(module, engine.config, count, threads) for count in ctas]
     for _ in range(repeats):
         for request, times in zip(requests, report.launches, strict=True):
-            time_grid(request, engine, times)
+            time_grid(request, engine, times, ranks)
     return report
 
 
-def time_grid(request: LaunchRequest, engine: RowEngine, times: GridTimes) -> None:
+def time_grid(
+    request: LaunchRequest, engine: RowEngine, times: GridTimes, ranks: Ranks = ALONE
+) -> None:
     """Runs a launch once and adds it to `times`.
 
     Raises:
         ModelError: a result is wrong.
     """
     begun = time.perf_counter()
-    guard_rows(request)
+    guard_rows(request, ranks=ranks)
     started, cpu = time.perf_counter(), time.process_time()
-    result = run_request_rows(request, engine, times.ctas)
+    result = run_request_rows(request, engine, times.ctas, ranks=ranks)
     memory = [0] * engine.config.memory_words
     for address, word in request.launch.memory.items():
         memory[address] = word
@@ -170,5 +187,5 @@ def time_grid(request: LaunchRequest, engine: RowEngine, times: GridTimes) -> No
     times.decoded_tokens = result.trace.decoded_tokens
     times.setup_tokens = result.trace.setup_tokens
     times.runs.append(ended - started)
-    times.cpu_runs.append(cpu_ended - cpu)
+    times.cpu_runs.append(sum(ranks.together(lambda: cpu_ended - cpu)))
     times.guard_runs.append(started - begun)

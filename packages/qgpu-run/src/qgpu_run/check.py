@@ -76,7 +76,7 @@ class Mismatch(Exception):
     """Ends a launch at its first wrong token."""
 
     def __init__(self, difference: Difference) -> None:
-        super().__init__()
+        super().__init__(difference)
         self.difference = difference
 
 

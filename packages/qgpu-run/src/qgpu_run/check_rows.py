@@ -2,13 +2,23 @@
 
 The reference interpreter runs each CTA from the memory that the host wrote, and notes which words
 it reads and writes. That is a guard: it decides whether the launch runs at all, never a value.
+
+Where several processes run a launch, each does this for its own CTAs, and all for all of them.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
-from qgpu_isa.interpreter import CtaRun, Dependence, dependences, run_ctas_apart
+from qgpu_isa.interpreter import (
+    CtaEffects,
+    CtaRun,
+    Dependence,
+    dependences,
+    run_some_apart,
+    up_to_fault,
+)
 from qgpu_isa.vocabulary import vocabulary
 
 from qgpu_run.check import (
@@ -23,18 +33,56 @@ from qgpu_run.engines.engine import RowEngine
 from qgpu_run.errors import CtaDependenceError, KernelFaultError, SharedWord
 from qgpu_run.launch import MAX_TOKENS, OnToken
 from qgpu_run.launch_request import LaunchRequest
-from qgpu_run.run_rows import RowsResult, run_on_rows
+from qgpu_run.ranks import ALONE, Ranks, own_ctas
+from qgpu_run.run_rows import RowsResult, Share, join_shares, run_share
 
 
-def guard_rows(request: LaunchRequest, max_tokens: int = MAX_TOKENS) -> list[CtaRun]:
+@dataclass(frozen=True)
+class RunsApart:
+    """What every CTA does on its own.
+
+    Attributes:
+        own: the CTAs of this process, with their tokens.
+        effects: all CTAs in the order of the launch, up to the first that faults.
+    """
+
+    own: dict[int, CtaRun]
+    effects: list[CtaEffects]
+
+
+def run_rows_apart(
+    request: LaunchRequest, max_tokens: int = MAX_TOKENS, ranks: Ranks = ALONE
+) -> RunsApart:
+    """Has the reference interpreter run every CTA on its own.
+
+    Raises:
+        ExecutionError: they decode more than `max_tokens` tokens.
+    """
+    launch = request.launch
+    own: dict[int, CtaRun] = {}
+
+    def run() -> dict[int, CtaEffects]:
+        own.update(run_some_apart(launch, own_ctas(ranks, launch.ctas), max_tokens))
+        return {cta: run.effects for cta, run in own.items()}
+
+    found: dict[int, CtaEffects] = {}
+    for part in ranks.together(run):
+        found |= part
+    effects = up_to_fault(found, max_tokens)
+    return RunsApart({cta: run for cta, run in own.items() if cta < len(effects)}, effects)
+
+
+def guard_rows(
+    request: LaunchRequest, max_tokens: int = MAX_TOKENS, ranks: Ranks = ALONE
+) -> RunsApart:
     """What every CTA does on its own.
 
     Raises:
         CtaDependenceError: a CTA reads or writes a word that an earlier one writes.
         ExecutionError: they decode more than `max_tokens` tokens.
     """
-    runs = run_ctas_apart(request.launch, max_tokens)
-    refuse(request, dependences(runs, request.private))
+    runs = run_rows_apart(request, max_tokens, ranks)
+    refuse(request, dependences(runs.effects, request.private))
     return runs
 
 
@@ -56,17 +104,41 @@ def run_request_rows(
     max_tokens: int = MAX_TOKENS,
     on_token: OnToken | None = None,
     setup: Sequence[int] | None = None,
+    ranks: Ranks = ALONE,
 ) -> RowsResult:
-    """`run_on_rows` of a request.
+    """Runs a request, at most `rows` CTAs at a time on each of the ranks.
+
+    Args:
+        on_token: called with the CTAs and tokens of this rank.
 
     Raises:
         CtaDependenceError: two CTAs changed the same word.
         QgpuError: as `run_on_rows` does.
     """
-    result = run_on_rows(
-        request.launch, engine, rows,
-        private=request.private, max_tokens=max_tokens, on_token=on_token, setup=setup,
+    shares = _run_shares(request, engine, rows, max_tokens, on_token, setup, ranks)
+    return _join(request, shares, max_tokens)
+
+
+def _run_shares(
+    request: LaunchRequest,
+    engine: RowEngine,
+    rows: int,
+    max_tokens: int,
+    on_token: OnToken | None,
+    setup: Sequence[int] | None,
+    ranks: Ranks,
+) -> list[Share]:
+    ctas = own_ctas(ranks, request.launch.ctas)
+    return ranks.together(
+        lambda: run_share(
+            request.launch, engine, rows, ctas,
+            private=request.private, max_tokens=max_tokens, on_token=on_token, setup=setup,
+        )
     )  # fmt: skip
+
+
+def _join(request: LaunchRequest, shares: Sequence[Share], max_tokens: int) -> RowsResult:
+    result = join_shares(request.launch, shares, max_tokens)
     refuse(request, result.conflicts())
     return result
 
@@ -82,15 +154,14 @@ def initial_memory(request: LaunchRequest) -> list[int]:
 class RowChecker:
     """Compares decoded tokens with the interpreter's, CTA by CTA; `see` takes each."""
 
-    def __init__(self, request: LaunchRequest, runs: Sequence[CtaRun]) -> None:
-        self.seen = 0
+    def __init__(self, request: LaunchRequest, runs: Mapping[int, CtaRun]) -> None:
         self._runs = runs
         self._vocab = vocabulary(request.launch.config)
         self._places = [0] * request.launch.ctas
 
     def see(self, cta: int, token: int) -> None:
         """Takes the next token of a CTA; raises out of the launch at the first difference."""
-        if cta >= len(self._runs):
+        if cta not in self._runs:
             # One after the other it would not have run: one before it faults.
             return
         steps, place = self._runs[cta].steps, self._places[cta]
@@ -100,45 +171,55 @@ class RowChecker:
             found = token_text(self._vocab.config, token)
             raise Mismatch(Difference(place, step, found, tuple(before)))
         self._places[cta] += 1
-        self.seen += 1
 
 
 def check_rows(
     request: LaunchRequest,
-    runs: Sequence[CtaRun],
+    runs: RunsApart,
     engine: RowEngine,
     rows: int,
     *,
     max_tokens: int = MAX_TOKENS,
     on_token: OnToken | None = None,
+    ranks: Ranks = ALONE,
 ) -> tuple[CheckReport, RowsResult | None]:
     """Runs a launch side by side and compares every token, then the memory put together.
 
     Args:
         runs: what every CTA does on its own.
+        on_token: called with the CTAs and tokens of this rank.
 
     Raises:
         CtaDependenceError: two CTAs changed the same word.
         ExecutionError: the launch did not end, as the interpreter's did not either.
     """
-    checker = RowChecker(request, runs)
+    checker = RowChecker(request, runs.own)
 
     def see(cta: int, token: int) -> None:
         checker.see(cta, token)
         if on_token is not None:
             on_token(cta, token)
 
+    shares = _run_shares(request, engine, rows, max_tokens, see, None, ranks)
+    agreed = _agreed(shares, len(runs.effects))
     try:
-        result = run_request_rows(request, engine, rows, max_tokens=max_tokens, on_token=see)
+        result = _join(request, shares, max_tokens)
     except Mismatch as mismatch:
-        return CheckReport(checker.seen, mismatch.difference), None
+        return CheckReport(agreed, mismatch.difference), None
     except KernelFaultError as error:
-        return CheckReport(checker.seen, None, fault=str(error)), None
+        return CheckReport(agreed, None, fault=str(error)), None
     initial = initial_memory(request)
     expected = list(initial)
-    for run in runs:
+    for run in runs.effects:
         for address, word in run.writes.items():
             if address not in request.private:
                 expected[address] = word
     words = memory_differences(expected, result.memory(initial))
-    return CheckReport(checker.seen, None, words, result.trace), result
+    return CheckReport(agreed, None, words, result.trace), result
+
+
+def _agreed(shares: Sequence[Share], ctas: int) -> int:
+    """Tokens of the first CTAs that were compared, without those that differ."""
+    compared = sum(len(own) for s in shares for cta, own in s.tokens.items() if cta < ctas)
+    failures = [share.failure for share in shares if share.failure is not None]
+    return compared - sum(isinstance(failure.error, Mismatch) for failure in failures)

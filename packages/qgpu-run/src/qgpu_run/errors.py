@@ -23,6 +23,14 @@ class ServerError(QgpuError):
     """A server that is not there, refuses, fails, or carries no GPU."""
 
 
+class RankError(QgpuError):
+    """A process of several that run a launch together has failed, or was lost."""
+
+    def __init__(self, message: str, exit_code: int = 1) -> None:
+        super().__init__(message)
+        self.exit_code = exit_code
+
+
 class TokenLimitError(ExecutionError):
     """The model wrote more tokens than it was allowed to."""
 
@@ -69,7 +77,10 @@ class CtaDependenceError(ExecutionError):
         shown = [f"  {word}" for word in self.words[:SHOWN_WORDS]]
         if len(self.words) > SHOWN_WORDS:
             shown.append(f"  and {len(self.words) - SHOWN_WORDS} more words")
-        head = f"{kernel}: its CTAs depend on each other; run them one after the other (--sms 1)"
+        head = (
+            f"{kernel}: its CTAs depend on each other; run them one after the other "
+            "(--sms 1, in one process)"
+        )
         super().__init__("\n".join([head, *shown]))
 
 

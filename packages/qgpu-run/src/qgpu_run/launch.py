@@ -122,14 +122,19 @@ def run_on_engine(
             if token in faults:
                 raise KernelFaultError(describe_fault(launch, cta, tokens))
             if decoded >= max_tokens:
-                raise TokenLimitError(
-                    f"the kernel wrote {max_tokens} tokens and did not end; "
-                    "raise --max-tokens if it is not an endless loop"
-                )
+                raise TokenLimitError(limit_text(max_tokens))
             prediction = engine.feed([token])
         ctas.append(tuple(tokens))
         carry = [end]
     return LaunchTrace(written, tuple(ctas), margin)
+
+
+def limit_text(tokens: int) -> str:
+    """What to say of a launch that was stopped behind so many tokens."""
+    return (
+        f"the kernel wrote {tokens} tokens and did not end; "
+        "raise --max-tokens if it is not an endless loop"
+    )
 
 
 def check_machine(launch: Launch, engine: Engine | RowEngine) -> None:

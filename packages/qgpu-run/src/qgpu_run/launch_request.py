@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 from qgpu_isa.interpreter import Launch
@@ -57,6 +57,10 @@ class OutputArray:
         ]
 
 
+def _not_known() -> None:
+    return None
+
+
 @dataclass(frozen=True)
 class LaunchRequest:
     """A launch and what belongs to it on the host.
@@ -77,7 +81,7 @@ class LaunchRequest:
     kernel: str = "kernel"
     arrays: tuple[OutputArray, ...] = ()
     private: range = range(0)
-    count_baseline: Callable[[], int | None] = field(default=lambda: None, compare=False)
+    count_baseline: Callable[[], int | None] = field(default=_not_known, compare=False)
 
     @cached_property
     def baseline_tokens(self) -> int | None:
@@ -86,6 +90,10 @@ class LaunchRequest:
         They are counted when first asked for, which takes a run of the PTX.
         """
         return self.count_baseline()
+
+    def for_others(self) -> LaunchRequest:
+        """The request as other processes can have it: it does not know `baseline_tokens`."""
+        return replace(self, count_baseline=_not_known)
 
     def read_outputs(self, memory: Sequence[int]) -> dict[str, list[int]]:
         """All outputs by name."""

@@ -130,8 +130,12 @@ def let_threads_sleep() -> None:
     os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
 
 
-def load_model(path: Path, *, device: str = "cpu") -> LoadedModel:
+def load_model(path: Path, *, device: str = "cpu", threads: int | None = None) -> LoadedModel:
     """Loads a merged checkpoint in bf16 through transformers.
+
+    Args:
+        device: torch device.
+        threads: most cores that torch may use from now on; None leaves it as it is.
 
     Raises:
         ModelError: it is foreign, incomplete or damaged.
@@ -143,6 +147,8 @@ def load_model(path: Path, *, device: str = "cpu") -> LoadedModel:
     from transformers import AutoModelForCausalLM
     from transformers.utils import logging
 
+    if threads is not None:
+        torch.set_num_threads(min(threads, torch.get_num_threads()))
     quiet: Any = logging
     quiet.set_verbosity_error()
     quiet.disable_progress_bar()
@@ -159,6 +165,9 @@ def load_model(path: Path, *, device: str = "cpu") -> LoadedModel:
             raise ModelError(f"{path} is incomplete: {kind.replace('_', ' ')}: {names}")
     try:
         model = model.to(device).eval()
+        if model.device.type == "cuda":
+            # What is compiled for a device runs on the current one.
+            torch.cuda.set_device(model.device)
     except (RuntimeError, AssertionError) as error:
         raise ModelError(f"cannot use device '{device}': {str(error).splitlines()[0]}") from None
     return LoadedModel(model, manifest)

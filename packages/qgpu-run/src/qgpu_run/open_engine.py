@@ -65,6 +65,7 @@ class EngineChoice:
         device: torch device of the transformers engine.
         server: address of the server.
         timeout: seconds to wait for each piece of its answers.
+        threads: cores that the engine may use; None for all.
     """
 
     engine: str
@@ -73,6 +74,7 @@ class EngineChoice:
     device: str = "cpu"
     server: str | None = None
     timeout: float = SERVER_TIMEOUT
+    threads: int | None = None
 
     def machine(self) -> MachineConfig:
         """The machine to lower for: the checkpoint's or the server's, else the profile's.
@@ -103,8 +105,23 @@ class EngineChoice:
             return True
         return self.profile is not None or (self.model is not None and self.engine in MODEL_ENGINES)
 
-    def open(self, config: MachineConfig, progress: Progress) -> Engine:
+    def prepare(self, config: MachineConfig) -> None:
+        """Builds the checkpoint if it is missing, and reads it through once, as `open` would.
+
+        Raises:
+            RequestError: no checkpoint can be built for this machine.
+            ModelError: the checkpoint cannot be built, or is damaged.
+        """
+        if self.engine in MODEL_ENGINES:
+            from qgpu_run.load_model import verified_manifest
+
+            verified_manifest(self._checkpoint(config))
+
+    def open(self, config: MachineConfig, progress: Progress, *, quiet: bool = False) -> Engine:
         """The engine, with its checkpoint loaded, and built before if it is missing.
+
+        Args:
+            quiet: does not say which checkpoint it loads.
 
         Raises:
             RequestError: no checkpoint can be built for this machine.
@@ -119,14 +136,15 @@ class EngineChoice:
 
             return ServerEngine(self._connect()[0], config)
         path = self._checkpoint(config)
-        click.echo(f"loading {path}", err=True)
+        if not quiet:
+            click.echo(f"loading {path}", err=True)
         if self.engine == "sparse":
             from qgpu_run.engines.sparse.engine import load_sparse_engine
 
-            return load_sparse_engine(path, progress=progress.read)
+            return load_sparse_engine(path, progress=progress.read, threads=self.threads)
         from qgpu_run.load_model import load_model
 
-        loaded = load_model(path, device=self.device)
+        loaded = load_model(path, device=self.device, threads=self.threads)
         from qgpu_run.engines.transformers_engine import TransformersEngine
 
         return TransformersEngine(loaded, progress=progress.read)

@@ -3,10 +3,72 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from qgpu_run.run_rows import Share
 from qgpu_run.speculate import Speculation
+
+
+@dataclass(frozen=True)
+class RankShare:
+    """What one of several processes did.
+
+    Attributes:
+        rank: its number.
+        ctas: how many CTAs it ran.
+        tokens, setup_tokens: tokens that its model and its host wrote.
+        seconds: what they took it.
+        min_margin: its smallest logit margin in bf16 steps; None where there are no logits.
+    """
+
+    rank: int
+    ctas: int
+    tokens: int
+    setup_tokens: int
+    seconds: float
+    min_margin: float | None
+
+    @property
+    def rate(self) -> float | None:
+        """Decoded tokens a second, None if it had nothing to do."""
+        return self.tokens / self.seconds if self.seconds else None
+
+    def to_dict(self) -> dict[str, Any]:
+        """As plain JSON values."""
+        return {
+            "rank": self.rank,
+            "ctas": self.ctas,
+            "tokens": self.tokens,
+            "setup_tokens": self.setup_tokens,
+            "seconds": round(self.seconds, 3),
+            "tokens_per_second": None if self.rate is None else round(self.rate, 1),
+            "min_margin_bf16_steps": self.min_margin,
+        }
+
+    def to_text(self) -> str:
+        """One line for people."""
+        rate = "" if self.rate is None else f", {self.rate:.1f}/s"
+        return (
+            f"rank {self.rank}: {self.ctas} CTAs, {self.tokens} tokens, "
+            f"{self.setup_tokens} setup tokens, {self.seconds:.1f} s{rate}"
+        )
+
+
+def rank_shares(shares: Sequence[Share]) -> list[RankShare]:
+    """What each process did, by rank."""
+    return [
+        RankShare(
+            rank,
+            len(share.tokens),
+            share.decoded_tokens,
+            share.setup_tokens,
+            share.seconds,
+            share.min_margin if math.isfinite(share.min_margin) else None,
+        )
+        for rank, share in enumerate(shares)
+    ]
 
 
 @dataclass
@@ -18,7 +80,9 @@ class Outcome:
         tokens: decoded tokens.
         setup_tokens: tokens that the host wrote.
         seconds: time of the whole launch (of the teacher-forced pass with `--verify` alone).
-        sms: CTAs at a time.
+        sms: CTAs at a time, in each process.
+        processes: how many ran the launch.
+        ranks: what each of several did, if the launch came to its end; tokens are sums of theirs.
         guard_seconds: part of `seconds` that it took to see that CTAs do not depend on each other.
         outputs: arrays read back, by name.
         expected_ok: whether they are those of the launch spec; None if it names none.
@@ -41,6 +105,8 @@ class Outcome:
     setup_tokens: int = 0
     seconds: float = 0.0
     sms: int = 1
+    processes: int = 1
+    ranks: list[RankShare] | None = None
     guard_seconds: float | None = None
     outputs: dict[str, list[int]] = field(default_factory=dict)
     expected_ok: bool | None = None
@@ -88,6 +154,8 @@ class Outcome:
             "min_margin_bf16_steps": self.min_margin,
             "seconds": round(self.seconds, 3),
             "sms": self.sms,
+            "processes": self.processes,
+            "ranks": None if self.ranks is None else [share.to_dict() for share in self.ranks],
             "guard_seconds": None if self.guard_seconds is None else round(self.guard_seconds, 3),
             "read_back_tokens": self.read_back_tokens,
             "read_back_setup_tokens": self.read_back_setup_tokens,
@@ -118,9 +186,11 @@ class Outcome:
             )
         if self.requests is not None:
             lines.append(f"{self.requests} requests with {self.prompt_tokens} prompt tokens")
+        lines += [share.to_text() for share in self.ranks or ()]
         if self.guard_seconds is not None:
+            each = f" in each of {self.processes} processes" if self.processes > 1 else ""
             lines.append(
-                f"up to {self.sms} CTAs at a time; none needs what another writes, as the "
+                f"up to {self.sms} CTAs at a time{each}; none needs what another writes, as the "
                 f"reference interpreter saw in {self.guard_seconds:.2f} s of these"
             )
         if self.speculation is not None:

@@ -6,17 +6,23 @@ import time
 from typing import Any
 
 from qgpu_isa.errors import ExecutionError
-from qgpu_isa.interpreter import run_ctas_apart
 
 from qgpu_run.check import CheckReport, check_launch, describe_difference, describe_words
-from qgpu_run.check_rows import check_rows, guard_rows, initial_memory, run_request_rows
+from qgpu_run.check_rows import (
+    check_rows,
+    guard_rows,
+    initial_memory,
+    run_request_rows,
+    run_rows_apart,
+)
 from qgpu_run.engines.engine import Engine, RowEngine, reads_memory
 from qgpu_run.engines.read_back_engine import ReadBackEngine
 from qgpu_run.engines.server_engine import ServerEngine
 from qgpu_run.errors import RequestError
 from qgpu_run.launch import MAX_TOKENS, LaunchTrace, OnToken, run_on_engine
 from qgpu_run.launch_request import LaunchRequest
-from qgpu_run.outcome import Outcome
+from qgpu_run.outcome import Outcome, rank_shares
+from qgpu_run.ranks import ALONE, Ranks
 from qgpu_run.speculate import SpeculatingEngine
 from qgpu_run.verify import verify_launch
 
@@ -33,11 +39,15 @@ def run_request(
     speculate: int = 0,
     max_tokens: int = MAX_TOKENS,
     on_token: OnToken | None = None,
+    ranks: Ranks = ALONE,
 ) -> Outcome:
     """Runs a request; what goes wrong in the launch itself is in the outcome.
 
     With `verify` alone nothing is decoded step by step: the outputs are read after the
     teacher-forced pass.
+
+    On several ranks, all call this with the same request and options, each with an engine of its
+    own, and all get the same outcome; what it says of times is the caller's own.
 
     Args:
         sms: CTAs that run at a time; each then starts from the memory that the host wrote.
@@ -45,28 +55,25 @@ def run_request(
         read_back: has the engine write out the results as tokens, as it is with an engine that
             only exchanges tokens; `check` then compares these words alone.
         speculate: tokens that the host proposes at a time for the weights to judge.
+        on_token: called with the CTAs and tokens of this rank.
 
     Raises:
         RequestError: the engine is another machine, or cannot do this.
+        RankError: another rank failed or was lost.
     """
-    if sms > 1 and verify:
-        raise RequestError("--verify reads a launch as one stream: it takes no --sms")
-    if speculate and (verify or sms > 1):
-        raise RequestError("--speculate decodes one stream: it takes no --verify and no --sms")
-    if read_back or not reads_memory(engine):
-        if sms > 1 or verify or speculate:
-            raise RequestError(
-                "reading results back as tokens goes without --sms, --verify and --speculate"
-            )
+    side_by_side = sms > 1 or ranks.size > 1
+    as_tokens = read_back or not reads_memory(engine)
+    refuse_together(side_by_side, as_tokens=as_tokens, verify=verify, speculate=bool(speculate))
+    if as_tokens:
         engine = ReadBackEngine(engine)
     spoken = SpeculatingEngine(engine, draft_tokens=speculate) if speculate else None
     engine = spoken or engine
     outcome = Outcome(request.kernel, request.launch.config.name, engine.name, sms=sms)
     started = time.monotonic()
     try:
-        if sms > 1:
+        if side_by_side:
             _run_side_by_side(
-                request, engine, outcome, check, assume_independent, max_tokens, on_token
+                request, engine, outcome, check, assume_independent, max_tokens, on_token, ranks
             )
         elif check:
             _check(request, engine, outcome, max_tokens, on_token)
@@ -87,6 +94,31 @@ def run_request(
     if spoken is not None:
         outcome.speculation = spoken.speculation
     return outcome
+
+
+def refuse_together(side_by_side: bool, *, as_tokens: bool, verify: bool, speculate: bool) -> None:
+    """Refuses options that do not go together.
+
+    Args:
+        side_by_side: CTAs run in several rows or processes.
+        as_tokens: results come as tokens.
+
+    Raises:
+        RequestError: says which.
+    """
+    if side_by_side and verify:
+        raise RequestError(
+            "--verify reads a launch as one stream: it takes no --sms and no second process"
+        )
+    if speculate and (verify or side_by_side):
+        raise RequestError(
+            "--speculate decodes one stream: it takes no --verify, no --sms and no second process"
+        )
+    if as_tokens and (side_by_side or verify or speculate):
+        raise RequestError(
+            "reading results back as tokens goes without --sms, --verify, --speculate and a "
+            "second process"
+        )
 
 
 def read_memory(request: LaunchRequest, engine: Engine) -> list[int]:
@@ -177,27 +209,28 @@ def _run_side_by_side(
     assume_independent: bool,
     max_tokens: int,
     on_token: OnToken | None,
+    ranks: Ranks,
 ) -> None:
     if not isinstance(engine, RowEngine):
         raise RequestError(f"engine {engine.name} runs CTAs one after the other")
+    outcome.processes = ranks.size
     started = time.monotonic()
     runs = None
     if not assume_independent:
-        runs = guard_rows(request, max_tokens)
+        runs = guard_rows(request, max_tokens, ranks)
         outcome.guard_seconds = time.monotonic() - started
+    options: dict[str, Any] = {"max_tokens": max_tokens, "on_token": on_token, "ranks": ranks}
     if check:
         outcome.checks.append("check")
-        runs = runs or run_ctas_apart(request.launch, max_tokens)
-        report, result = check_rows(
-            request, runs, engine, outcome.sms, max_tokens=max_tokens, on_token=on_token
-        )
+        runs = runs or run_rows_apart(request, max_tokens, ranks)
+        report, result = check_rows(request, runs, engine, outcome.sms, **options)
         _take_report(request, outcome, report)
     else:
-        result = run_request_rows(
-            request, engine, outcome.sms, max_tokens=max_tokens, on_token=on_token
-        )
+        result = run_request_rows(request, engine, outcome.sms, **options)
         _take_trace(outcome, result.trace)
     if result is not None:
+        if ranks.size > 1:
+            outcome.ranks = rank_shares(result.shares)
         _read(request, outcome, result.memory(initial_memory(request)))
 
 

@@ -4,18 +4,24 @@ All rows start from a copy of the state behind what they share (program, memory,
 every one decodes a CTA to its end; a CTA that waits takes over the row of one that has ended. Then
 the host puts together the words that the CTAs changed. It computes none of them, and refuses where
 two CTAs changed the same one; that no CTA read what another wrote is for `guard_rows` to see.
+
+The CTAs of a launch may be run in shares, by several processes (`ranks`): `run_share` runs some of
+them, and `join_shares` makes one launch of all shares.
 """
 
 from __future__ import annotations
 
+import time
 from collections.abc import Collection, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import islice
 
 import numpy as np
+from qgpu_isa.errors import ExecutionError
 from qgpu_isa.interpreter import Dependence, Launch
 from qgpu_isa.vocabulary import Token, TokenClass, vocabulary
 
+from qgpu_run.check import Mismatch
 from qgpu_run.engines.engine import Prediction, RowEngine
 from qgpu_run.errors import ForeignTokenError, KernelFaultError, RequestError, TokenLimitError
 from qgpu_run.launch import (
@@ -25,9 +31,45 @@ from qgpu_run.launch import (
     check_machine,
     describe_fault,
     init_setup,
+    limit_text,
     row_setup,
     shared_setup,
 )
+
+
+@dataclass(frozen=True)
+class Failure:
+    """What ended a share before its time: the CTA (of several, the smallest), and the error."""
+
+    cta: int
+    error: ExecutionError | Mismatch
+
+
+@dataclass(frozen=True)
+class Share:
+    """Some CTAs of a launch, run by one process.
+
+    Attributes:
+        setup_tokens: how many tokens the host wrote.
+        tokens: of each CTA that began, the decoded tokens.
+        changes: of each CTA that ended well, the global words that it changed, word address ->
+            word.
+        min_margin: smallest distance of a chosen token's logit from the second, in bf16 steps.
+        seconds: what the share took.
+        failure: what else than END and FAULT ended it.
+    """
+
+    setup_tokens: int = 0
+    tokens: dict[int, tuple[int, ...]] = field(default_factory=dict)
+    changes: dict[int, dict[int, int]] = field(default_factory=dict)
+    min_margin: float = float("inf")
+    seconds: float = 0.0
+    failure: Failure | None = None
+
+    @property
+    def decoded_tokens(self) -> int:
+        """How many tokens the engine wrote."""
+        return sum(map(len, self.tokens.values()))
 
 
 @dataclass(frozen=True)
@@ -37,10 +79,12 @@ class RowsResult:
     Attributes:
         trace: the tokens.
         changes: for each CTA the global words that it changed, word address -> word.
+        shares: what each process did.
     """
 
     trace: LaunchTrace
     changes: tuple[dict[int, int], ...]
+    shares: tuple[Share, ...]
 
     def conflicts(self) -> list[Dependence]:
         """The words that more than one CTA changed."""
@@ -83,28 +127,89 @@ def run_on_rows(
         KernelFaultError: a CTA faulted: the one with the smallest number of those that do.
         ForeignTokenError: the engine chose a token that is not the machine's.
     """
+    share = run_share(
+        launch, engine, rows, range(launch.ctas),
+        private=private, max_tokens=max_tokens, on_token=on_token, setup=setup,
+    )  # fmt: skip
+    return join_shares(launch, [share], max_tokens)
+
+
+def run_share(
+    launch: Launch,
+    engine: RowEngine,
+    rows: int,
+    ctas: Sequence[int],
+    *,
+    private: Collection[int] = (),
+    max_tokens: int = MAX_TOKENS,
+    on_token: OnToken | None = None,
+    setup: Sequence[int] | None = None,
+) -> Share:
+    """Runs some CTAs of a launch, at most `rows` at a time; none costs nothing.
+
+    What goes wrong in a CTA is in the share: whether it counts, a CTA of another one may decide.
+
+    Args:
+        ctas: their numbers, ascending.
+
+    Raises:
+        RequestError: the engine is another machine than the launch's, or has no rows.
+    """
     if not isinstance(engine, RowEngine):
         raise RequestError(f"engine {engine.name} runs CTAs one after the other")
     check_machine(launch, engine)
+    if not ctas:
+        return Share()
+    started = time.monotonic()
     if setup is None:
         engine.reset()
         setup = shared_setup(launch)
     setup = [*setup, *init_setup(launch)]
     engine.feed(setup)
-    run = _Run(launch, engine, rows, private, max_tokens, on_token)
+    run = _Run(launch, engine, rows, ctas, private, max_tokens, on_token)
+    failure = None
     try:
         while run.step():
             pass
+    except (ExecutionError, Mismatch) as error:
+        failure = Failure(run.at, error)
     finally:
         engine.join()
-    if run.faults:
-        cta = min(run.faults)
-        raise KernelFaultError(describe_fault(launch, cta, run.faults[cta]))
+    return Share(
+        len(setup) + run.written,
+        {cta: tuple(tokens) for cta, tokens in run.tokens.items()},
+        run.changes,
+        run.margin,
+        time.monotonic() - started,
+        failure,
+    )
+
+
+def join_shares(launch: Launch, shares: Sequence[Share], max_tokens: int) -> RowsResult:
+    """The launch whose CTAs ran in shares, with the outcome of one after the other.
+
+    Raises:
+        TokenLimitError, KernelFaultError, ForeignTokenError, Mismatch: what happened in the CTA
+            with the smallest number; those behind it would not have run.
+    """
+    faults = vocabulary(launch.config).range_of(TokenClass.FAULT)
+    tokens = {cta: own for share in shares for cta, own in share.tokens.items()}
+    last = min((c for c, own in tokens.items() if own and own[-1] in faults), default=launch.ctas)
+    failures = [f for f in (share.failure for share in shares) if f is not None and f.cta <= last]
+    if failures:
+        raise min(failures, key=lambda failure: failure.cta).error
+    if sum(len(own) for cta, own in tokens.items() if cta <= last) > max_tokens:
+        raise TokenLimitError(limit_text(max_tokens))
+    if last < launch.ctas:
+        raise KernelFaultError(describe_fault(launch, last, list(tokens[last])))
     order = range(launch.ctas)
     trace = LaunchTrace(
-        len(setup) + run.written, tuple(tuple(run.tokens[cta]) for cta in order), run.margin
+        sum(share.setup_tokens for share in shares),
+        tuple(tokens[cta] for cta in order),
+        min(share.min_margin for share in shares),
     )
-    return RowsResult(trace, tuple(run.changes[cta] for cta in order))
+    changes = {cta: words for share in shares for cta, words in share.changes.items()}
+    return RowsResult(trace, tuple(changes[cta] for cta in order), tuple(shares))
 
 
 class _Run:
@@ -115,6 +220,7 @@ class _Run:
         launch: Launch,
         engine: RowEngine,
         rows: int,
+        ctas: Sequence[int],
         private: Collection[int],
         max_tokens: int,
         on_token: OnToken | None,
@@ -127,12 +233,14 @@ class _Run:
         self._counted = np.ones(launch.config.global_words, dtype=bool)
         self._counted[list(private)] = False
         self._initial = self._global_words(0)
-        self._waiting: Iterator[int] = iter(range(launch.ctas))
+        self._waiting: Iterator[int] = iter(ctas)
         self._ctas: dict[int, int] = {}
         self._feeds: dict[int, list[int]] = {}
         self.tokens: dict[int, list[int]] = {}
         self.changes: dict[int, dict[int, int]] = {}
         self.faults: dict[int, list[int]] = {}
+        self.at = 0
+        """The CTA that an error is about."""
         self.written = self._decoded = 0
         self.margin = float("inf")
 
@@ -145,10 +253,8 @@ class _Run:
         for row, prediction in zip(rows, predictions, strict=True):
             self._take(row, prediction)
         if self._decoded >= self._max_tokens and self._feeds:
-            raise TokenLimitError(
-                f"the kernel wrote {self._decoded} tokens and did not end; "
-                "raise --max-tokens if it is not an endless loop"
-            )
+            self.at = min(self._ctas[row] for row in self._feeds)
+            raise TokenLimitError(limit_text(self._decoded))
         return True
 
     def _begin(self) -> bool:
@@ -168,7 +274,7 @@ class _Run:
 
     def _take(self, row: int, prediction: Prediction) -> None:
         token, margin = prediction
-        cta = self._ctas[row]
+        cta = self.at = self._ctas[row]
         if self.faults and cta > min(self.faults):
             # One after the other, this CTA would not have run.
             del self._feeds[row]

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import click
+from qgpu_isa.errors import QgpuError
 from qgpu_ptx.launch_options import LaunchOptions
 
 from qgpu_run.errors import RequestError
@@ -30,8 +32,10 @@ from qgpu_run.open_engine import (
     server_option,
     timeout_option,
 )
+from qgpu_run.outcome import Outcome
+from qgpu_run.process_group import place_from_environment
 from qgpu_run.progress import Progress
-from qgpu_run.run_request import run_request
+from qgpu_run.run_request import refuse_together, run_request
 from qgpu_run.speculate import DRAFT_TOKENS
 
 
@@ -70,9 +74,16 @@ from qgpu_run.speculate import DRAFT_TOKENS
     help="CTAs at a time, each in a batch row of its own.",
 )
 @click.option(
+    "--processes",
+    type=click.IntRange(1),
+    default=1,
+    show_default=True,
+    help="Processes that share the CTAs, each with the model.",
+)
+@click.option(
     "--assume-independent",
     is_flag=True,
-    help="With --sms: do not look first whether CTAs depend on each other.",
+    help="With --sms, --processes: do not look first whether CTAs depend on each other.",
 )
 @click.option("--read-back", is_flag=True, help="Get the results as tokens that the model writes.")
 @max_tokens_option()
@@ -95,6 +106,7 @@ def command(
     speculate: bool,
     draft_tokens: int,
     sms: int,
+    processes: int,
     assume_independent: bool,
     read_back: bool,
     max_tokens: int,
@@ -110,6 +122,9 @@ def command(
     With --sms, CTAs start from the memory that the host wrote and what they changed is put
     together afterwards. The launch is refused if one reads or writes a word that another writes.
 
+    With --processes, each of them runs its share of the CTAs so, --sms at a time. Started by
+    torchrun, the processes that there are do that (docs/processes.md).
+
     With --engine server, the model is one that a server holds: `--model` is then the name that the
     server knows it by, needed only where it has several. Results are read back as tokens, as with
     --read-back on any engine; --check then compares every token, and the words that were read.
@@ -121,25 +136,62 @@ def command(
     input.
     """
     choice = EngineChoice(engine, profile, model, device, server, timeout)
-    request = file_to_request(file, LaunchOptions(spec, kernel, grid, block, arguments), choice)
-    progress = Progress()
-    outcome = run_request(
-        request,
-        choice.open(request.launch.config, progress),
-        check=check,
+    launch_options = LaunchOptions(spec, kernel, grid, block, arguments)
+    options = {
+        "check": check,
+        "verify": verify,
+        "sms": sms,
+        "assume_independent": assume_independent,
+        "read_back": read_back,
+        "speculate": draft_tokens if speculate else 0,
+        "max_tokens": max_tokens,
+    }
+    place = place_from_environment()
+    if place is not None and processes > 1:
+        raise RequestError(
+            f"a launcher has started {place.size} processes, which share the CTAs: "
+            "leave --processes out"
+        )
+    refuse_together(
+        sms > 1 or processes > 1 or place is not None,
+        as_tokens=read_back or engine == SERVER,
         verify=verify,
-        sms=sms,
-        assume_independent=assume_independent,
-        read_back=read_back,
-        speculate=draft_tokens if speculate else 0,
-        max_tokens=max_tokens,
-        on_token=progress.wrote,
+        speculate=speculate,
     )
-    progress.done()
+    if place is None:
+        request = file_to_request(file, launch_options, choice)
+        outcome = _launch(request, choice, options, min(processes, request.launch.ctas))
+    else:
+        from qgpu_run.on_ranks import launch_as_rank
+
+        try:
+            request, outcome = launch_as_rank(
+                place, lambda: file_to_request(file, launch_options, choice), choice, options
+            )
+        except QgpuError:
+            if place.rank == 0:
+                raise
+        if place.rank > 0:
+            return 0  # rank 0 says what came of it
     if outcome.tokens:
         outcome.baseline_tokens = request.baseline_tokens
     click.echo(json.dumps(outcome.to_dict()) if as_json else outcome.to_text())
     return outcome.status
+
+
+def _launch(
+    request: LaunchRequest, choice: EngineChoice, options: dict[str, Any], processes: int
+) -> Outcome:
+    if processes > 1:
+        from qgpu_run.local_ranks import run_in_processes
+        from qgpu_run.on_ranks import LaunchOnRanks
+
+        return run_in_processes(LaunchOnRanks(request.for_others(), choice, options), processes)
+    progress = Progress()
+    engine = choice.open(request.launch.config, progress)
+    outcome = run_request(request, engine, **options, on_token=progress.wrote)
+    progress.done()
+    return outcome
 
 
 def file_to_request(file: Path, options: LaunchOptions, choice: MachineChoice) -> LaunchRequest:

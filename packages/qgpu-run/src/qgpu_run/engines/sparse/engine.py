@@ -30,15 +30,15 @@ MAX_KNOWN = 1 << 16
 
 
 def load_sparse_engine(
-    path: Path, *, progress: Callable[[int], None] | None = None
+    path: Path, *, progress: Callable[[int], None] | None = None, threads: int | None = None
 ) -> SparseEngine:
-    """The engine of a merged checkpoint.
+    """The engine of a merged checkpoint, on so many cores; on all if None.
 
     Raises:
         ModelError: it is foreign or damaged, or parts of it cannot be shown not to matter.
     """
     manifest = verified_manifest(path)
-    return SparseEngine(manifest, cached_weights(manifest), progress=progress)
+    return SparseEngine(manifest, cached_weights(manifest), progress=progress, threads=threads)
 
 
 class SparseEngine:
@@ -53,6 +53,7 @@ class SparseEngine:
         weights: Weights,
         *,
         progress: Callable[[int], None] | None = None,
+        threads: int | None = None,
     ) -> None:
         self.config = manifest.config
         self._weights = weights
@@ -64,7 +65,7 @@ class SparseEngine:
             raise ModelError(f"{manifest.path}: {error}") from None
         self._places = np.empty(0, dtype=np.int64)
         self._known: dict[bytes, Prediction] = {}
-        self._threads = os.cpu_count() or 1
+        self._threads = threads or os.cpu_count() or 1
         self._pool = ThreadPoolExecutor(self._threads)
         self.reset()
 
