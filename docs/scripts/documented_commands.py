@@ -38,6 +38,7 @@ PROGRAMS = (
     "pytest",
     "python",
     "tail",
+    "torchrun",
     "transformers",
 )
 """What commands may call beside the commands of the packages."""
