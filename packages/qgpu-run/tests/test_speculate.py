@@ -168,4 +168,4 @@ def test_the_command(invoke, nano_model: Path, image_files: Path) -> None:
     assert without["outputs"] == data["outputs"]
     for other in (("--verify",), ("--sms", 2)):
         status, text, _ = invoke(*command, *options, *other)
-        assert (status, "takes no --verify and no --sms" in text) == (2, True), text
+        assert (status, "takes no --verify, no --sms" in text) == (2, True), text

@@ -6,9 +6,13 @@ from qgpu_ptx.divide_constant import divide_unsigned
 from qgpu_ptx.expansions.arithmetic import absolute, check_count
 from qgpu_ptx.expansions.reciprocal import divide_by_reciprocal
 from qgpu_ptx.expansions.registry import Modifiers, expansion
+from qgpu_ptx.expansions.short_division import divide_by_polynomial
 from qgpu_ptx.instruction_context import InstructionContext
 from qgpu_ptx.ir import WORD, ZERO, Imm
 from qgpu_ptx.ptx_interpreter.scalar_types import SCALAR_TYPES
+
+ROOM_FOR_TABLE = 64
+"""Blocks of a machine that divides with a table of reciprocals, which takes a third more."""
 
 
 @expansion("div", "rem")
@@ -31,7 +35,10 @@ def div_rem(c: InstructionContext, m: Modifiers) -> None:
     else:
         both = c.kernel.divisions.find(b, (x, y, type_.signed))
         if both is None:
-            both = divide_by_reciprocal(c.kernel, size_x, size_y)
+            if c.kernel.config.rom_blocks < ROOM_FOR_TABLE:
+                both = divide_by_polynomial(b, size_x, size_y)
+            else:
+                both = divide_by_reciprocal(c.kernel, size_x, size_y)
             c.kernel.divisions.keep(b, (x, y, type_.signed), both)
         size = both[0] if divides else both[1]
     if not type_.signed:
