@@ -83,7 +83,7 @@ def launch(config: MachineConfig, seed: int) -> Launch:
 
 @pytest.mark.parametrize(
     "config",
-    [NANO, SMALL, pytest.param(DEFAULT, marks=pytest.mark.slow)],
+    [NANO, *(pytest.param(c, marks=pytest.mark.slow) for c in (SMALL, DEFAULT))],
     ids=lambda c: c.name,
 )
 def test_parts_of_words(config: MachineConfig) -> None:

@@ -15,7 +15,7 @@ from qgpu_run.progress import Progress
 from qgpu_run.verify import teacher_stream, verify_launch
 
 
-@pytest.mark.parametrize("name", ["transformers", "sparse"])
+@pytest.mark.parametrize("name", [pytest.param("transformers", marks=pytest.mark.slow), "sparse"])
 def test_rows_of_a_batch_are_what_they_are_alone(nano_model: Path, name: str) -> None:
     engine = EngineChoice(name, model=nano_model).open(NANO, Progress())
     assert isinstance(engine, RowScorer)
