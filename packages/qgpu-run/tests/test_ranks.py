@@ -24,6 +24,7 @@ from qgpu_isa.interpreter import Launch
 from qgpu_isa.machine_config import DEFAULT, NANO
 from qgpu_isa.text_to_image import text_to_image
 from qgpu_ptx.launch_options import LaunchOptions
+from qgpu_run.check_rows import run_request_rows
 from qgpu_run.engines.interpreter_engine import InterpreterEngine
 from qgpu_run.engines.sparse.engine import load_sparse_engine
 from qgpu_run.errors import ModelError, RankError, RequestError
@@ -34,7 +35,8 @@ from qgpu_run.outcome import Outcome
 from qgpu_run.process_group import VARIABLES, Place, ProcessGroup, place_from_environment
 from qgpu_run.ranks import ALONE, own_ctas
 from qgpu_run.run_request import run_request
-from qgpu_run.run_rows import run_on_rows
+
+from .programs import COUNT
 
 TESTS = Path(__file__).parent
 KERNELS = TESTS.parents[2] / "kernels"
@@ -43,20 +45,6 @@ SECONDS = 240
 """More than any of these processes needs, on cores that are busy as well."""
 
 HEAD = ".machine nano\n.program ranks\n"
-COUNT = (
-    HEAD
-    + """\
-block 0:
-  A0  add   ctaid, #7 -> r1
-  branch 1
-block 1:
-  A0  lea2  ctaid, #64
-  MEM st    r1
-  X   mullo r1, tid -> r2
-  branch exit
-"""
-)
-"""Word 16 + CTA becomes the CTA's number and 7."""
 
 SAME_WORD = COUNT.replace("lea2  ctaid, #64", "add  zero, #64")
 NEIGHBOUR = (
@@ -263,7 +251,7 @@ def test_tokens_and_words_of_two_processes_are_those_of_one(
 ) -> None:
     request = request_of(COUNT)
     shared = run_in_processes(work.Rows(request, nano_model, 2), 2)
-    one = run_on_rows(request.launch, load_sparse_engine(nano_model), 1)
+    one = run_request_rows(request, load_sparse_engine(nano_model), 1)
     assert shared.trace.ctas == one.trace.ctas
     assert shared.trace.min_margin == one.trace.min_margin
     assert shared.changes == one.changes

@@ -11,7 +11,7 @@ from qgpu_isa.interpreter import Launch
 from qgpu_isa.machine_config import DEFAULT, NANO
 from qgpu_isa.text_to_image import text_to_image
 from qgpu_ptx.launch_options import LaunchOptions
-from qgpu_run.check_rows import guard_rows
+from qgpu_run.check_rows import guard_rows, run_request_rows
 from qgpu_run.engines.interpreter_engine import InterpreterEngine
 from qgpu_run.engines.sparse.engine import SparseEngine, load_sparse_engine
 from qgpu_run.engines.sparse.row_groups import row_groups
@@ -27,7 +27,8 @@ from qgpu_run.launch import run_on_engine
 from qgpu_run.launch_request import LaunchRequest, OutputArray
 from qgpu_run.load_model import load_model
 from qgpu_run.run_request import run_request
-from qgpu_run.run_rows import run_on_rows
+
+from .programs import COUNT
 
 KERNELS = Path(__file__).resolve().parents[3] / "kernels"
 DEPENDENT = {
@@ -41,20 +42,6 @@ INDEPENDENT = [
     "elementwise/grid_stride_square", "elementwise/saxpy", "matrix/matmul_tiled",
     "matrix/transpose_shared", "reduce/row_max", "stencil/stencil_1d",
 ]  # fmt: skip
-
-COUNT = """\
-.machine nano
-.program count
-block 0:
-  A0  add   ctaid, #7 -> r1
-  branch 1
-block 1:
-  A0  lea2  ctaid, #64
-  MEM st    r1
-  X   mullo r1, tid -> r2
-  branch exit
-"""
-"""Word 16 + CTA becomes the CTA's number and 7."""
 
 
 def read(name: str, config=DEFAULT) -> LaunchRequest:
@@ -117,10 +104,10 @@ def test_waiting_ctas_take_rows_over(
     count: LaunchRequest, request: pytest.FixtureRequest, engine: str, rows: int
 ) -> None:
     made = InterpreterEngine(NANO) if engine == "interpreter" else request.getfixturevalue("sparse")
-    result = run_on_rows(count.launch, made, rows)
+    result = run_request_rows(count, made, rows)
     assert [dict(words) for words in result.changes] == [{16 + i: 7 + i} for i in range(5)]
     assert result.memory([0] * 128)[16:22] == [7, 8, 9, 10, 11, 0]
-    assert result.trace == run_on_rows(count.launch, made, 3).trace
+    assert result.trace == run_request_rows(count, made, 3).trace
 
 
 def test_sparse_rows_are_checked_token_by_token(count: LaunchRequest, sparse: SparseEngine) -> None:
@@ -157,7 +144,7 @@ def test_the_fault_of_the_first_cta_is_reported(count: LaunchRequest) -> None:
     wild = COUNT.replace("lea2  ctaid, #64", "lea3  r1, #440")
     launch = dataclasses.replace(count.launch, image=text_to_image(wild, "wild"))
     with pytest.raises(KernelFaultError, match="CTA 2") as rows:
-        run_on_rows(launch, InterpreterEngine(NANO), 5)
+        run_request_rows(LaunchRequest(launch), InterpreterEngine(NANO), 5)
     with pytest.raises(KernelFaultError) as serial:
         run_on_engine(launch, InterpreterEngine(NANO))
     assert str(rows.value) == str(serial.value)
@@ -171,7 +158,7 @@ def test_the_fault_of_the_first_cta_is_reported(count: LaunchRequest) -> None:
 def test_an_endless_kernel_is_stopped(endless: Launch) -> None:
     launch = dataclasses.replace(endless, ctas=3)
     with pytest.raises(TokenLimitError, match="--max-tokens"):
-        run_on_rows(launch, InterpreterEngine(NANO), 2, max_tokens=50)
+        run_request_rows(LaunchRequest(launch), InterpreterEngine(NANO), 2, max_tokens=50)
 
 
 def test_a_wrong_token_is_found(count: LaunchRequest, lying) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from qgpu_ptx.ir import BasicBlock, Function, Op, Pred, PredUse, Reg, Value
 
@@ -117,6 +117,12 @@ def define_here(here: dict[Reg | Pred, Op], op: Op, lasting: dict[Reg | Pred, Op
             del here[item]
     if not op.is_memory and op.guard is None and changed not in op.uses():
         here[changed] = op
+
+
+def maker(value: Value, known: Mapping[Reg | Pred, Op]) -> Op:
+    """The operation that makes a value; a copy where that is not known."""
+    op = known.get(value) if isinstance(value, Reg) else None
+    return Op("mov", a=value) if op is None else op
 
 
 def stable(value: Value | PredUse | None, single: dict[Reg | Pred, Op]) -> bool:

@@ -241,7 +241,8 @@ def _allocate(
         repeated = (recompute(function, weigh),) if recomputes else ()
         for attempt in (*repeated, function):
             blocks = to_virtual_blocks(attempt, weigh)
-            allocation = allocate_registers(blocks, config, estimate_rows(attempt, shape.threads))
+            own_rows = rows if attempt is function else estimate_rows(attempt, shape.threads)
+            allocation = allocate_registers(blocks, config, own_rows)
             if not allocation.spilled:
                 return attempt, blocks, allocation.numbers, end
         function, end = spill(function, allocation.spilled, end, shape.threads)

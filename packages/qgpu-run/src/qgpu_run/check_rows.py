@@ -113,7 +113,7 @@ def run_request_rows(
 
     Raises:
         CtaDependenceError: two CTAs changed the same word.
-        QgpuError: as `run_on_rows` does.
+        QgpuError: as `run_share` and `join_shares` do.
     """
     shares = _run_shares(request, engine, rows, max_tokens, on_token, setup, ranks)
     return _join(request, shares, max_tokens)

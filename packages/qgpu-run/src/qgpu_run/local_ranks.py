@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import multiprocessing
 import pickle
-import signal
-import sys
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, TypeVar
 
 from qgpu_isa.errors import QgpuError
+from qgpu_isa.termination import clean_termination
 
 from qgpu_run.errors import RankError
 from qgpu_run.load_model import let_threads_sleep
@@ -45,7 +43,7 @@ def run_in_processes(work: Callable[[ProcessGroup], T], count: int) -> T:
     )
 
     start: Any = start_processes
-    with TemporaryDirectory(prefix="qgpu-ranks-") as folder, _ended_by_sigterm():
+    with TemporaryDirectory(prefix="qgpu-ranks-") as folder, clean_termination():
         context: Any = start(
             _run_rank, (count, folder, work), count, join=False, daemon=True, start_method="spawn"
         )
@@ -100,13 +98,3 @@ def _end(processes: list[Any]) -> None:
         if process.is_alive():
             process.kill()
             process.join()
-
-
-@contextmanager
-def _ended_by_sigterm() -> Iterator[None]:
-    """Has SIGTERM end this process as an exception does, so that nothing is left behind."""
-    before = signal.signal(signal.SIGTERM, lambda number, frame: sys.exit(128 + number))
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGTERM, before)

@@ -230,6 +230,17 @@ def max_tokens_option() -> Decorator:
     )
 
 
+def processes_option() -> Decorator:
+    """`--processes`."""
+    return click.option(
+        "--processes",
+        type=click.IntRange(1),
+        default=1,
+        show_default=True,
+        help="Processes that share the CTAs, each with the model.",
+    )
+
+
 def json_option() -> Decorator:
     """`--json`."""
     return click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")

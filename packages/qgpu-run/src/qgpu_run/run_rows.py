@@ -105,35 +105,6 @@ class RowsResult:
         return words
 
 
-def run_on_rows(
-    launch: Launch,
-    engine: RowEngine,
-    rows: int,
-    *,
-    private: Collection[int] = (),
-    max_tokens: int = MAX_TOKENS,
-    on_token: OnToken | None = None,
-    setup: Sequence[int] | None = None,
-) -> RowsResult:
-    """Runs a launch, at most `rows` CTAs at a time.
-
-    Args:
-        private: words whose changes do not count.
-        setup: tokens to read before all CTAs instead of a new stream with program and memory.
-
-    Raises:
-        RequestError: the engine is another machine than the launch's, or has no rows.
-        TokenLimitError: more than `max_tokens` tokens were decoded.
-        KernelFaultError: a CTA faulted: the one with the smallest number of those that do.
-        ForeignTokenError: the engine chose a token that is not the machine's.
-    """
-    share = run_share(
-        launch, engine, rows, range(launch.ctas),
-        private=private, max_tokens=max_tokens, on_token=on_token, setup=setup,
-    )  # fmt: skip
-    return join_shares(launch, [share], max_tokens)
-
-
 def run_share(
     launch: Launch,
     engine: RowEngine,

@@ -116,9 +116,7 @@ class _Worker:
     def _gather(self, block: BasicBlock, operand: _Operand) -> dict[int, list[Op]] | None:
         """In place of each load, the operand of its lane; None if there is no short way."""
         lanes = len(operand.loads)
-        if sorted(operand.loads.values()) != list(range(lanes)):
-            return None
-        if self.threads % lanes:
+        if sorted(operand.loads.values()) != list(range(lanes)) or self.threads % lanes:
             return None
         before = _Lane(self, block, operand, lanes)
         result: dict[int, list[Op]] = {}
@@ -202,9 +200,7 @@ class _Lane:
         if self._worker.row(value).uniform:
             return value
         op = self._worker.definition(value) if isinstance(value, Reg) else None
-        if op is None or op.dst not in self._inside or op.pred is not None or op.stays:
-            return None
-        if depth == 0:
+        if op is None or op.dst not in self._inside or op.pred is not None or op.stays or not depth:
             return None
         if op.address is not None:
             if op.name not in LOADS or not self._worker.same(self._block, op, until):

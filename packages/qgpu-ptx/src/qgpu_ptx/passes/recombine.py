@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from qgpu_ptx.flow_graph import single_assignments, stable
+from qgpu_ptx.flow_graph import lasting_definitions, maker
 from qgpu_ptx.ir import WORD, ZERO, Function, Imm, Op, Pred, Reg, Value
 
 Definitions = dict[Reg | Pred, Op]
@@ -17,10 +17,7 @@ Sum = tuple[str, Value, Value]
 
 def recombine(function: Function) -> Function:
     """Replaces sums of a quotient's multiple and the remainder."""
-    single = single_assignments(function)
-    lasting = {
-        item: op for item, op in single.items() if all(stable(v, single) for v in op.values())
-    }
+    lasting = lasting_definitions(function)
     blocks = []
     for block in function.blocks:
         ops = []
@@ -39,19 +36,13 @@ def _join(op: Op, known: Definitions) -> Sum | None:
     if op.name not in ("add", "or") or op.is_memory:
         return None
     for high, low in ((op.a, op.b), (op.b, op.a)):
-        found = _join_bits(_define(high, known), _define(low, known), known)
+        found = _join_bits(maker(high, known), maker(low, known), known)
         if found is None and op.name == "add":
-            found = _join_product(high, _define(low, known), known)
-            found = found or _subtract(high, _define(low, known))
+            found = _join_product(high, maker(low, known), known)
+            found = found or _subtract(high, maker(low, known))
         if found is not None:
             return found
     return None
-
-
-def _define(value: Value, known: Definitions) -> Op:
-    """The operation that makes a value; a copy where that is not known."""
-    op = known.get(value) if isinstance(value, Reg) else None
-    return Op("mov", a=value) if op is None or op.is_memory else op
 
 
 def _join_bits(high: Op, low: Op, known: Definitions) -> Sum | None:
@@ -72,15 +63,15 @@ def _bits_in_place(op: Op, value: Value, width: int, known: Definitions) -> int 
         return op.b.value
     if op.name != "shl" or op.b != Imm(width):
         return None
-    field = _define(op.a, known)
+    field = maker(op.a, known)
     mask = WORD
     if field.name == "and" and isinstance(field.b, Imm):
         mask = field.b.value
-        field = _define(field.a, known)
+        field = maker(field.a, known)
     if _shift(field) == width and field.a == value:
         return mask << width & WORD
     # The value itself may be shifted already: (v >> j) << k beside v >> (j - k).
-    inner = _define(value, known)
+    inner = maker(value, known)
     before = _shift(inner)
     if before is not None and _shift(field) == before + width and field.a == inner.a:
         return mask << width & WORD
@@ -95,7 +86,7 @@ def _join_product(high: Value, low: Op, known: Definitions) -> Sum | None:
     """q * n + (v - q * n) is v."""
     if low.name != "sub":
         return None
-    x, y = _define(high, known), _define(low.b, known)
+    x, y = maker(high, known), maker(low.b, known)
     same = (x.name, x.a, x.b) == (y.name, y.a, y.b) and x.name != "mov"
     return ("mov", low.a, ZERO) if high == low.b or same else None
 

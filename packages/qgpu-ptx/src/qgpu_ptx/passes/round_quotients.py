@@ -10,10 +10,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from qgpu_ptx.flow_graph import define_here, lasting_definitions
+from qgpu_isa.machine_config import WORD_BITS
+
+from qgpu_ptx.flow_graph import define_here, lasting_definitions, maker
 from qgpu_ptx.ir import ZERO, Function, Imm, Op, Pred, Reg, Value
 
-WORD_BITS = 32
 LARGEST_DIVISOR = 1 << (WORD_BITS - 1)
 """Remainders of larger ones reach the sign bit, which tells that a quotient is one too many."""
 Definitions = dict[Reg | Pred, Op]
@@ -79,23 +80,18 @@ class _Worker:
         )
 
 
-def _define(value: Value, known: Definitions) -> Op:
-    op = known.get(value) if isinstance(value, Reg) else None
-    return Op("mov", a=value) if op is None else op
-
-
 def _quotient(op: Op, known: Definitions) -> _Quotient | None:
     """What a shifted product divides, if it is a quotient for every word (see divide_constant)."""
     if op.name != "shr" or not isinstance(op.b, Imm) or not op.b.value:
         return None
-    inner, shift = _define(op.a, known), op.b.value
+    inner, shift = maker(op.a, known), op.b.value
     extra = 0
     high = inner
     if inner.name == "add":
         # A factor of 33 bits: (((x - high) >> 1) + high) >> shift.
-        half = _define(inner.a, known)
-        high = _define(inner.b, known)
-        difference = _define(half.a, known)
+        half = maker(inner.a, known)
+        high = maker(inner.b, known)
+        difference = maker(half.a, known)
         if half.name != "shr" or half.b != Imm(1) or difference.name != "sub":
             return None
         if difference.b != inner.b or difference.a != high.a:
@@ -112,7 +108,7 @@ def _quotient(op: Op, known: Definitions) -> _Quotient | None:
 def _remainder_of(op: Op, known: Definitions) -> tuple[Value, _Quotient | None]:
     """The quotient of whose dividend an operation takes the remainder: x - q * d."""
     if op.name == "sub" and not op.is_memory:
-        product = _define(op.b, known)
+        product = maker(op.b, known)
         if product.name == "mullo" and isinstance(product.a, Reg) and product.a in known:
             found = _quotient(known[product.a], known)
             if found is not None and (op.a, product.b) == (found.dividend, Imm(found.divisor)):

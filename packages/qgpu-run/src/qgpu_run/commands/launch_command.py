@@ -28,6 +28,7 @@ from qgpu_run.open_engine import (
     json_option,
     max_tokens_option,
     model_option,
+    processes_option,
     profile_option,
     server_option,
     timeout_option,
@@ -73,13 +74,7 @@ from qgpu_run.speculate import DRAFT_TOKENS
     show_default=True,
     help="CTAs at a time, each in a batch row of its own.",
 )
-@click.option(
-    "--processes",
-    type=click.IntRange(1),
-    default=1,
-    show_default=True,
-    help="Processes that share the CTAs, each with the model.",
-)
+@processes_option()
 @click.option(
     "--assume-independent",
     is_flag=True,

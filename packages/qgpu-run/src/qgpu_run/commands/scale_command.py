@@ -16,6 +16,7 @@ from qgpu_run.open_engine import (
     engine_option,
     json_option,
     model_option,
+    processes_option,
     profile_option,
 )
 from qgpu_run.process_group import ProcessGroup
@@ -32,13 +33,7 @@ from qgpu_run.ranks import ALONE, Ranks
     show_default=True,
     help="Numbers of CTAs, the first compared with the others; repeat it.",
 )
-@click.option(
-    "--processes",
-    type=click.IntRange(1),
-    default=1,
-    show_default=True,
-    help="Processes that share the CTAs.",
-)
+@processes_option()
 @click.option("--repeats", type=click.IntRange(1), default=3, show_default=True)
 @profile_option()
 @model_option()
