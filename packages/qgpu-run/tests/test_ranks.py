@@ -230,6 +230,26 @@ def test_what_fails_on_one_rank_ends_all() -> None:
     assert messages == ["rank 1: it is damaged", "it is damaged", "rank 1: it is damaged"]
 
 
+def test_what_fails_is_told_as_a_command_tells_it() -> None:
+    found, barrier = [b""] * 2, Barrier(2)
+
+    def fail(rank: int) -> tuple[str, int]:
+        def work() -> None:
+            if rank == 1:
+                raise FileNotFoundError(2, "No such file or directory", "k.cu")
+
+        with pytest.raises(RankError if rank == 0 else FileNotFoundError) as caught:
+            ThreadGroup(rank, found, barrier).together(work)
+        return str(caught.value), getattr(caught.value, "exit_code", 0)
+
+    with ThreadPoolExecutor(2) as pool:
+        message, status = next(iter(pool.map(fail, range(2))))
+    assert status == 2
+    assert message.startswith("rank 1: ")
+    assert "k.cu" in message
+    assert "Error" not in message
+
+
 def test_ctas_of_each_rank() -> None:
     shares = [own_ctas(ThreadGroup(r, [b""] * 3, Barrier(3)), 5) for r in range(3)]
     assert [list(share) for share in shares] == [[0, 3], [1, 4], [2]]

@@ -117,9 +117,9 @@ class GridReport:
 
 
 def threads_that_fit(config: MachineConfig, ctas: int) -> int:
-    """Threads of each CTA: at most `THREADS`, and no more than memory has elements for."""
+    """Threads of each CTA: at most `THREADS`, what a CTA holds, and what memory has room for."""
     room = config.global_words // (ARRAYS * ctas)
-    return max(config.lanes, min(THREADS, room // config.lanes * config.lanes))
+    return max(config.lanes, min(THREADS, config.threads, room // config.lanes * config.lanes))
 
 
 def polynomial_request(

@@ -14,21 +14,30 @@ from qgpu_isa.errors import QgpuError, os_error_text
 
 def invoke_with_messages(ctx: click.Context, invoke: Callable[[click.Context], Any]) -> NoReturn:
     """Calls a command, and exits with what it returns or with the status of its error."""
-    from qgpu_ptx.diagnostics import QgpuPtxError
-
     mend_streams()
     try:
         status = invoke(ctx)
-    except QgpuError as error:
-        click.echo(f"error: {error}", err=True)
-        status = error.exit_code
-    except QgpuPtxError as error:
-        click.echo(error.render(), err=True)
-        status = 2
-    except OSError as error:
-        click.echo(f"error: {os_error_text(error)}", err=True)
-        status = 2
+    except Exception as error:
+        found = message_and_status(error)
+        if found is None:
+            raise
+        message, status = found
+        click.echo(message, err=True)
     ctx.exit(status or 0)
+
+
+def message_and_status(error: Exception) -> tuple[str, int] | None:
+    """What a user is told of an error, and the exit status; None if the program is wrong."""
+    from qgpu_ptx.diagnostics import QgpuPtxError
+
+    match error:
+        case QgpuError():
+            return f"error: {error}", error.exit_code
+        case QgpuPtxError():
+            return error.render(), 2
+        case OSError():
+            return f"error: {os_error_text(error)}", 2
+    return None
 
 
 def mend_streams() -> None:

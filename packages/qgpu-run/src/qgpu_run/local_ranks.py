@@ -9,9 +9,9 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, TypeVar
 
-from qgpu_isa.errors import QgpuError
 from qgpu_isa.termination import clean_termination
 
+from qgpu_run.command_errors import message_and_status
 from qgpu_run.errors import RankError
 from qgpu_run.load_model import let_threads_sleep
 from qgpu_run.process_group import Place, ProcessGroup, joined
@@ -69,8 +69,11 @@ def _run_rank(rank: int, count: int, folder: str, work: Callable[[ProcessGroup],
     try:
         with joined(place) as group:
             result: tuple[object, tuple[str, int] | None] = (work(group), None)
-    except QgpuError as error:
-        result = (None, (str(error), error.exit_code))
+    except Exception as error:
+        problem = message_and_status(error)
+        if problem is None:
+            raise
+        result = (None, (problem[0].removeprefix("error: "), problem[1]))
     if rank == 0:
         _result_file(Path(folder)).write_bytes(pickle.dumps(result))
 

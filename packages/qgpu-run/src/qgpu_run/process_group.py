@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any, TypeVar
 
+from qgpu_run.command_errors import message_and_status
 from qgpu_run.errors import RankError
 
 T = TypeVar("T")
@@ -140,6 +141,5 @@ def _lost(error: Exception) -> str:
 
 def _describe(rank: int, error: Exception) -> tuple[str, int]:
     """Message and exit status for the ranks that the error did not happen on."""
-    status = getattr(error, "exit_code", None)
-    text = str(error) if status is not None else f"{type(error).__name__}: {error}"
-    return f"rank {rank}: {text}", status or 1
+    text, status = message_and_status(error) or (f"{type(error).__name__}: {error}", 1)
+    return f"rank {rank}: {text.removeprefix('error: ')}", status
