@@ -110,12 +110,12 @@ def test_a_fault_ends_with_code_1_and_names_the_source(tmp_path: Path) -> None:
 def test_trace_and_tokens(listing: Path) -> None:
     lines = good("trace", listing, "--threads", 1, "--memory", "0=40").splitlines()
     assert lines[0].split() == ["#", "token", "id", "cta", "block", "pass", "mask", "slot"]
-    assert lines[1].startswith("0  GROUP(1, 0, 0, 0, 1, 4)")
+    assert lines[1].startswith("0  GROUP(0, 2, 0, 0, 0, 1, 4)")
     assert lines[1].split()[-5:] == ["0", "0", "0", "01", "A2"]
     assert lines[-1].split()[1] == "END()"
     steps = json.loads(good("trace", listing, "--threads", 1, "--memory", "0=40", "--json"))
     assert len(steps) == len(lines) - 1
-    fields = {"nibbles": 1, "signed": 0, "part": 0, "group": 0, "last": 1, "slot": 4}
+    fields = {"bits": 0, "nibbles": 2, "signed": 0, "part": 0, "group": 0, "last": 1, "slot": 4}
     assert steps[0]["fields"] == fields
     stream = json.loads(good("tokens", listing, "--threads", 1, "--ctas", 2, "--json"))
     assert [t["class"] for t in stream["launch"]][:4] == ["END", "END", "END", "PROG"]

@@ -5,11 +5,15 @@ from collections.abc import Sequence
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from qgpu_isa.errors import TokenError
 from qgpu_isa.formats import (
     GroupFormat,
+    RowFormat,
     choose_format,
     predicate_tokens,
     record_tokens,
+    row_tokens,
+    width_of,
     word_tokens,
 )
 from qgpu_isa.machine_config import DEFAULT, NANO, PROFILES, MachineConfig
@@ -42,8 +46,28 @@ def read_record(
             return slot, [word for _ in lanes]
         case TokenClass.GROUP:
             return slot, read_groups(config, tokens, old)
+        case TokenClass.ROW:
+            lowest, pairs, signed, _ = tokens[0].values
+            raws = [token.values[0] for token in tokens[1:]]
+            assert len(raws) == pairs
+            return slot, read_words(config.lanes, 2, lowest, raws, signed)
     assert len(tokens) == 1
     return slot, row
+
+
+def read_words(count: int, size: int, lowest: int, raws: list[int], signed: int) -> list[int]:
+    """Words of which a lead had the lowest bits, and RAW tokens `size` bits each."""
+    read = []
+    for i in range(count):
+        word, width = lowest >> i & 1, 1
+        for bits in raws:
+            word |= (bits >> size * i & (1 << size) - 1) << width
+            width += size
+        if signed and word >> (width - 1):
+            word -= 1 << width
+        assert width >= 32 or word < 1 << width
+        read.append(word % WORD)
+    return read
 
 
 def read_groups(config: MachineConfig, tokens: list[Token], old: Sequence[int]) -> list[int]:
@@ -55,21 +79,17 @@ def read_groups(config: MachineConfig, tokens: list[Token], old: Sequence[int]) 
     slot = rest[0].values[-1]
     while rest:
         assert not last
-        nibbles, signed, _, group, last, _ = rest[0].values
-        bits = []
+        lowest, nibbles, signed, _, group, last, _ = rest[0].values
+        raws: list[int] = []
         for part in range(2):
-            if 4 * part > nibbles:
+            if part and nibbles <= 4:
                 break
             lead = rest.pop(0)
-            assert lead == Token(TokenClass.GROUP, (nibbles, signed, part, group, last, slot))
-            while len(bits) < min(nibbles + 1, 4 * part + 4):
-                bits.append(rest.pop(0).values[0])
-        for i in range(size):
-            word = sum((b >> 4 * i & 15) << 4 * k for k, b in enumerate(bits))
-            width = 4 * len(bits)
-            if signed and word >> (width - 1):
-                word -= 1 << width
-            row[size * group + i] = word % WORD
+            values = (lowest, nibbles, signed, part, group, last, slot)
+            assert lead == Token(TokenClass.GROUP, values)
+            while len(raws) < min(nibbles, 4 * part + 4):
+                raws.append(rest.pop(0).values[0])
+        row[size * group : size * group + size] = read_words(size, 4, lowest, raws, signed)
     assert last
     return row
 
@@ -124,22 +144,36 @@ CHOICES = [
     ([2047] * 8, TokenClass.UNIFORM, 1),
     ([2048] * 8, TokenClass.WORD, 3),
     ([8 + i for i in range(8)], TokenClass.LINEAR, 1),
-    ([9 + i for i in range(8)], [group(0, 1), group(1, 2)], 5),
+    ([9 + i for i in range(8)], RowFormat(2, False), 3),
     ([16376 + i for i in range(8)], TokenClass.LINEAR, 1),
     ([16384 + i for i in range(8)], [group(0, 4), group(1, 4)], 10),
     ([16384 + 4 * i for i in range(8)], TokenClass.LINEAR4, 1),
     ([65504 + 4 * i for i in range(8)], TokenClass.LINEAR4, 1),
-    ([65536 + 4 * i for i in range(8)], [group(0, 5), group(1, 5)], 14),
-    ([33 + 4 * i for i in range(8)], [group(0, 2), group(1, 2)], 6),
-    ([15, 2] * 4, [group(0, 1), group(1, 1)], 4),
-    ([16, 2] * 4, [group(0, 2), group(1, 2)], 6),
+    ([65536 + 4 * i for i in range(8)], [group(0, 4), group(1, 4)], 10),
+    ([131072 + 4 * i for i in range(8)], [group(0, 5), group(1, 5)], 14),
+    ([33 + 4 * i for i in range(8)], RowFormat(3, False), 4),
+    ([1, 2] * 4, RowFormat(1, False), 2),
+    ([7, 2] * 4, RowFormat(1, False), 2),
+    ([8, 2] * 4, RowFormat(2, False), 3),
+    ([511, 2] * 4, RowFormat(4, False), 5),
+    ([512, 2] * 4, [group(0, 3), group(1, 3)], 8),
+    ([512, 2, 2, 2, 1, 2, 3, 4], [group(0, 3), group(1, 1)], 6),
+    ([512, 2, 2, 2, 1, 1, 0, 1], [group(0, 3), group(1, 0)], 5),
+    ([0, 0, 0, 1, 0, 0, 0, 512], [group(0, 0), group(1, 3)], 5),
     ([0, 0, 0, 7, 0, 0, 0, 0], [group(0, 1)], 2),
-    ([0, 0, 0, 0, 0, 0, 0, 300], [group(1, 3)], 4),
-    ([BELOW, 2] * 4, [group(0, 1, True), group(1, 1, True)], 4),
-    ([BELOW, 8] * 4, [group(0, 2, True), group(1, 2, True)], 6),
-    ([WORD - (1 << 15), 2] * 4, [group(0, 4, True), group(1, 4, True)], 10),
-    ([WORD - (1 << 15) - 1, 2] * 4, [group(0, 5, True), group(1, 5, True)], 14),
-    ([1 << 15, 2] * 4, [group(0, 4), group(1, 4)], 10),
+    ([0, 0, 0, 31, 0, 0, 0, 0], [group(0, 1)], 2),
+    ([0, 0, 0, 32, 0, 0, 0, 0], [group(0, 2)], 3),
+    ([0, BELOW, 0, 0, 0, 0, 0, 0], [group(0, 0, True)], 1),
+    ([0, 0, 0, 0, 0, 0, 0, 300], [group(1, 2)], 3),
+    ([BELOW, 0] * 4, RowFormat(0, True), 1),
+    ([BELOW, 3] * 4, RowFormat(1, True), 2),
+    ([BELOW, 8] * 4, RowFormat(2, True), 3),
+    ([WORD - 256, 255] * 4, RowFormat(4, True), 5),
+    ([WORD - 256, 256] * 4, [group(0, 3, True), group(1, 3, True)], 8),
+    ([WORD - (1 << 16), 2] * 4, [group(0, 4, True), group(1, 4, True)], 10),
+    ([WORD - (1 << 16) - 1, 2] * 4, [group(0, 5, True), group(1, 5, True)], 14),
+    ([1 << 16, 2] * 4, [group(0, 4), group(1, 4)], 10),
+    ([1 << 28, 2] * 4, [group(0, 7), group(1, 7)], 18),
     ([1 << 31, 2] * 4, [group(0, 8), group(1, 8)], 20),
 ]
 
@@ -172,3 +206,25 @@ def test_a_predicate_and_a_word_read_back(config: MachineConfig) -> None:
 def test_full_words_take_two_leads() -> None:
     tokens = record_tokens(vocabulary(NANO), 3, (0, 0), (0xDEADBEEF, 0x12345678))
     assert [t.cls.name for t in tokens] == ["GROUP", *["RAW"] * 4, "GROUP", *["RAW"] * 4]
+
+
+@pytest.mark.parametrize("config", list(PROFILES.values()), ids=lambda c: c.name)
+def test_a_row_of_one_group_has_no_row_tokens(config: MachineConfig) -> None:
+    vocab = vocabulary(config)
+    row = Token(TokenClass.ROW, (1, 0, 0, 0))
+    assert (TokenClass.ROW in vocab.classes) is (config.groups > 1)
+    if config.groups > 1:
+        assert vocab.decode(vocab.encode(row)) == row
+    else:
+        with pytest.raises(TokenError, match="has no ROW"):
+            vocab.encode(row)
+
+
+@given(st.lists(st.integers(0, 1 << 24), min_size=8, max_size=8), st.booleans())
+def test_the_length_of_a_row_is_foretold(row: list[int], wide: bool) -> None:
+    words = [1 + w if wide else 1 + w % 500 for w in row]
+    form = choose_format(vocabulary(DEFAULT), [0] * 8, words)
+    widths = [width_of(w, signed=False) for w in words]
+    tokens = record_tokens(vocabulary(DEFAULT), 0, [0] * 8, words)
+    if not isinstance(form, TokenClass):
+        assert len(tokens) <= row_tokens(DEFAULT, max(widths))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from qgpu_isa import Token, TokenClass
+from qgpu_isa import Token
 
 from qgpu_circuit.layers import CircuitPlan, LayerPlan
 from qgpu_circuit.model_shape import CONV_KERNEL, ModelShape
@@ -200,7 +200,7 @@ def emit_final_norm(m: Machine, anchor: Anchor) -> SparseTensor:
 
 def tokens(m: Machine) -> Iterator[tuple[int, Token]]:
     """All GPU tokens with their ids."""
-    for cls in TokenClass:
+    for cls in m.vocab.classes:
         for token_id in m.vocab.range_of(cls):
             yield token_id, m.vocab.decode(token_id)
 

@@ -126,6 +126,11 @@ class MachineConfig:
         return NIBBLE_BITS * self.group_lanes
 
     @property
+    def row_bits(self) -> int:
+        """Bits of every lane's word that a RAW token of a ROW record carries."""
+        return self.payload_bits // self.lanes
+
+    @property
     def chunk_bits(self) -> int:
         """Bits that the continuation tokens of one full record carry."""
         return CHUNKS_PER_RECORD * self.payload_bits

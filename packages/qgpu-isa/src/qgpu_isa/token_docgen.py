@@ -6,7 +6,16 @@ from qgpu_isa.formats import group_tokens, word_record_tokens
 from qgpu_isa.instruction import Slot
 from qgpu_isa.interpreter import Launch, launch_tokens, run_launch
 from qgpu_isa.interpreter.machine import cta_tokens
-from qgpu_isa.machine_config import NANO, NIBBLE_BITS, PROFILES, WORD_MASK, MachineConfig
+from qgpu_isa.machine_config import (
+    CHUNKS_PER_RECORD,
+    DEFAULT,
+    NANO,
+    NIBBLE_BITS,
+    PROFILES,
+    WORD_BITS,
+    WORD_MASK,
+    MachineConfig,
+)
 from qgpu_isa.program_text import image_to_text, text_to_image
 from qgpu_isa.tables import markdown_table
 from qgpu_isa.token_floor import FLOOR_TEXT
@@ -21,7 +30,8 @@ CLASS_TEXT = {
     TokenClass.BITS: "live-out: 0 or 1 a lane; also the record of a predicate",
     TokenClass.SAME: "live-out: the row stays what it was",
     TokenClass.WORD: "live-out: leads the word that all lanes have from now on",
-    TokenClass.GROUP: "live-out: leads `nibbles` + 1 nibbles of the words of one group of lanes",
+    TokenClass.GROUP: "live-out: lowest bits of the words of a group; leads `nibbles` of each",
+    TokenClass.ROW: "live-out: lowest bits of all words; leads `pairs` pairs of bits of each",
     TokenClass.EXEC: "runs `block` for `pass`; `phase` is the phase of the CTA barrier",
     TokenClass.MASK: "lanes of the EXEC or INIT token that follows; all lanes without it",
     TokenClass.STOP: "the pass waits: `status` says what for, `block` at which block",
@@ -82,13 +92,14 @@ def tokens_markdown(header: str) -> str:
         "## Records of live-outs\n",
         "A live-out is the row of one register over the lanes of a pass, with the old value in\n"
         "lanes that did not write. The machine takes the first format of this list that holds the\n"
-        "row; inactive lanes count. A row that needs GROUP is sent group by group (four lanes, on\n"
-        "nano two), but only the groups that changed: a GROUP token, then a RAW token for each\n"
-        "nibble of the words, the lowest first, which carries it for every lane of the group. The\n"
-        "nibbles that are not sent are 0, or with `signed` copies of the highest bit that is; a\n"
-        "group takes as few as hold all its words, unsigned if that is as short. After four\n"
-        "nibbles a second GROUP token (`part` 1) stands before the rest. `last` marks the last\n"
-        "group of the row.\n",
+        "row; inactive lanes count. Formats behind WORD lead with the lowest bit of every word;\n"
+        "RAW tokens carry the bits above it, the lowest first. What is not sent is 0, or with\n"
+        "`signed` copies of the highest bit that is; a record takes as few tokens as hold all its\n"
+        "words, unsigned if that is as short.\n",
+        "ROW (where a row has several groups and all of them changed) sends two bits of every\n"
+        "lane in a token. GROUP sends group by group (four lanes, on nano two), but only those\n"
+        "that changed, four bits of each lane of the group in a token. After four of them the\n"
+        "GROUP token comes again, with `part` 1, before the rest. `last` marks a row's last group.\n",
         markdown_table(
             ("format", "holds", *(f"tokens, {name}" for name in PROFILES)), _format_rows()
         ),
@@ -100,8 +111,9 @@ def tokens_markdown(header: str) -> str:
         "memory     = MEM RAW...                   ; words that are zero are not sent\n"
         "cta        = CTA RAW... { [MASK] INIT } [MASK] EXEC answer\n"
         "answer     = { live-outs go } live-outs last\n"
-        "live-outs  = { BITS | UNIFORM | LINEAR | LINEAR4 | SAME | WORD RAW... | { group } }\n"
-        "group      = GROUP RAW... [ GROUP RAW... ]\n"
+        "live-outs  = { BITS | UNIFORM | LINEAR | LINEAR4 | SAME | WORD RAW... | row | group... }\n"
+        "row        = ROW RAW...                   ; `pairs` of them, which may be none\n"
+        "group      = GROUP RAW... [ GROUP RAW... ]  ; `nibbles` of them, which may be none\n"
         "go         = [STOP] [MASK] EXEC\n"
         "last       = STOP END | FAULT\n"
         "```\n",
@@ -145,14 +157,21 @@ def _format_rows() -> list[tuple[object, ...]]:
         ("SAME", "the old row", *one),
         ("WORD", "all words equal", *words),
     ]
-    for nibbles in range(1, WORD_NIBBLES + 1):
-        bits = NIBBLE_BITS * nibbles
-        held = "everything"
-        if nibbles < WORD_NIBBLES:
-            held = f"words below 2^{bits}, or all from -2^{bits - 1} to 2^{bits - 1} - 1"
+    for pairs in range(CHUNKS_PER_RECORD + 1):
+        held = _held(1 + DEFAULT.row_bits * pairs)
+        counts = [1 + pairs if config.groups > 1 else "-" for config in PROFILES.values()]
+        rows.append((f"ROW, {pairs} pairs", held, *counts))
+    for nibbles in range(WORD_NIBBLES + 1):
+        held = _held(1 + NIBBLE_BITS * nibbles)
         counts = [group_tokens(nibbles)] * len(PROFILES)
         rows.append((f"GROUP, {nibbles} nibbles, each group", held, *counts))
     return rows
+
+
+def _held(bits: int) -> str:
+    if bits >= WORD_BITS:
+        return "everything"
+    return f"words below 2^{bits}, or all from -2^{bits - 1} to 2^{bits - 1} - 1"
 
 
 def _example() -> str:

@@ -13,7 +13,13 @@ from functools import lru_cache
 from qgpu_isa.encoding import ROM_PARTS
 from qgpu_isa.errors import TokenError
 from qgpu_isa.instruction import Slot
-from qgpu_isa.machine_config import NIBBLE_BITS, WORD_BITS, MachineConfig, bits_for
+from qgpu_isa.machine_config import (
+    CHUNKS_PER_RECORD,
+    NIBBLE_BITS,
+    WORD_BITS,
+    MachineConfig,
+    bits_for,
+)
 
 
 class TokenClass(IntEnum):
@@ -27,15 +33,16 @@ class TokenClass(IntEnum):
     SAME = 5
     WORD = 6
     GROUP = 7
-    EXEC = 8
-    MASK = 9
-    STOP = 10
-    PROG = 11
-    MEM = 12
-    CTA = 13
-    INIT = 14
-    END = 15
-    FAULT = 16
+    ROW = 8
+    EXEC = 9
+    MASK = 10
+    STOP = 11
+    PROG = 12
+    MEM = 13
+    CTA = 14
+    INIT = 15
+    END = 16
+    FAULT = 17
 
 
 class Fault(IntEnum):
@@ -91,11 +98,18 @@ class Vocabulary:
             TokenClass.SAME: (live,),
             TokenClass.WORD: (live,),
             TokenClass.GROUP: (
-                PayloadField("nibbles", WORD_NIBBLES),
+                PayloadField("bits", 1 << config.group_lanes),
+                PayloadField("nibbles", 1 + WORD_NIBBLES),
                 PayloadField("signed", 2),
                 PayloadField("part", 2),
                 PayloadField("group", config.groups),
                 PayloadField("last", 2),
+                live,
+            ),
+            TokenClass.ROW: (
+                PayloadField("bits", 1 << config.lanes),
+                PayloadField("pairs", 1 + CHUNKS_PER_RECORD),
+                PayloadField("signed", 2),
                 live,
             ),
             TokenClass.EXEC: (
@@ -133,12 +147,18 @@ class Vocabulary:
         self.code_bits = CLASS_BITS + self.payload_code_bits
 
     @property
+    def classes(self) -> tuple[TokenClass, ...]:
+        """Classes that have tokens: ROW has none where a row is one group."""
+        return tuple(cls for cls in TokenClass if self._count(cls))
+
+    @property
     def small_bits(self) -> int:
         """Bits of the value that a one-token UNIFORM or LINEAR record carries."""
         return 11 if self.config.payload_bits >= 16 else 6
 
     def _count(self, cls: TokenClass) -> int:
-        count = 1
+        # A row of one group is sent as that.
+        count = int(cls is not TokenClass.ROW or self.config.groups > 1)
         for field in self.fields[cls]:
             count *= field.count
         return count
@@ -154,6 +174,8 @@ class Vocabulary:
         Raises:
             TokenError: a field is out of range.
         """
+        if token.cls not in self.classes:
+            raise TokenError(f"{token}: machine '{self.config.name}' has no {token.cls.name}")
         index = 0
         for field, value in reversed(list(zip(self.fields[token.cls], token.values, strict=True))):
             if not 0 <= value < field.count:

@@ -88,7 +88,7 @@ def named_tokens(
     vocab = vocabulary(machine)
     return {
         token_name(vocab.decode(number)): token_offset + number
-        for cls in TokenClass
+        for cls in vocab.classes
         if cls not in naming.unnamed
         for number in vocab.range_of(cls)
     }

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from qgpu_isa.formats import group_tokens, nibbles_of, word_record_tokens
+from qgpu_isa import formats
 from qgpu_isa.machine_config import MachineConfig
 
 from qgpu_ptx.ir import LOADS, Function, Imm, Op, Reg, Special, Value
@@ -60,10 +60,10 @@ def row_tokens(row: Row, config: MachineConfig) -> int:
     if short_row(row):
         return 1
     if row.uniform:
-        return word_record_tokens(config)
+        return formats.word_record_tokens(config)
     # Most words that kernels compute are small numbers.
-    largest = min(row.largest, TYPICAL)
-    return config.groups * group_tokens(nibbles_of(largest, signed=False))
+    width = formats.width_of(min(row.largest, TYPICAL), signed=False)
+    return formats.row_tokens(config, width)
 
 
 def _value(value: Value, rows: dict[Reg, Row], threads: int) -> Row:

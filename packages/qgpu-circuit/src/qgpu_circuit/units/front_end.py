@@ -16,6 +16,7 @@ from qgpu_circuit.units.row_records import RowRecords, build_row_records
 
 LEADS = (
     TokenClass.GROUP,
+    TokenClass.ROW,
     TokenClass.WORD,
     TokenClass.PROG,
     TokenClass.MEM,
@@ -89,7 +90,7 @@ def build_front_end(m: Machine) -> FrontEnd:
     code = [m.input(f"code[{i}]", _code_sign(m, i)) for i in range(vocab.code_bits)]
     n.code = list(n.inputs)
     payload = [from_sign(x) for x in code[: vocab.payload_code_bits]]
-    is_ = {cls: m.input(f"is/{cls.name}", class_is(cls)) for cls in TokenClass}
+    is_ = {cls: m.input(f"is/{cls.name}", class_is(cls)) for cls in vocab.classes}
     starts = (TokenClass.EXEC, TokenClass.INIT)
     exec_block = [
         m.input(f"exec/block[{i}]", field_bit(vocab, starts[:1], "block", i))
@@ -118,11 +119,12 @@ def build_front_end(m: Machine) -> FrontEnd:
     start = is_[TokenClass.EXEC] + is_[TokenClass.INIT]
     where = m.memory("exec", [*exec_block, *exec_pass, exec_phase], write_enable=start)
     where = [from_sign(x) for x in where]
-    leads = [is_[cls] for cls in LEADS]
-    record = m.memory("lead", [*leads, *payload], write_enable=1 - is_[TokenClass.RAW])
+    leads = [cls for cls in LEADS if cls in is_]
+    marks = [is_[cls] for cls in leads]
+    record = m.memory("lead", [*marks, *payload], write_enable=1 - is_[TokenClass.RAW])
     record = [from_sign(x) for x in record]
-    lead = dict(zip(LEADS, record, strict=False))
-    lead_payload = record[len(LEADS) :]
+    lead = dict(zip(leads, record, strict=False))
+    lead_payload = record[len(leads) :]
 
     run = [is_[TokenClass.RAW], *raw_before]
     conditions = {

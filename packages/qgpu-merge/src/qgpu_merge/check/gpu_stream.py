@@ -5,7 +5,7 @@ from __future__ import annotations
 import torch
 from qgpu_isa.errors import ConfigError
 from qgpu_isa.machine_config import MachineConfig
-from qgpu_isa.vocabulary import TokenClass, vocabulary
+from qgpu_isa.vocabulary import vocabulary
 
 from qgpu_merge.check.open_pair import Pair
 
@@ -32,4 +32,4 @@ def _first_of_classes(pair: Pair) -> list[int]:
     tokens = vocabulary(machine)
     if tokens.size != len(pair.gpu_tokens):
         return []
-    return [pair.text_tokens + tokens.range_of(cls).start for cls in TokenClass]
+    return [pair.text_tokens + tokens.range_of(cls).start for cls in tokens.classes]

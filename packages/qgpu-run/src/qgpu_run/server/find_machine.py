@@ -6,7 +6,7 @@ from functools import lru_cache
 
 from qgpu_isa.machine_config import PROFILES, MachineConfig
 from qgpu_isa.token_names import token_name
-from qgpu_isa.vocabulary import TokenClass, vocabulary
+from qgpu_isa.vocabulary import vocabulary
 
 from qgpu_run.errors import RequestError, ServerError
 from qgpu_run.server.client import ServerClient
@@ -20,7 +20,7 @@ def find_machine(client: ServerClient) -> MachineConfig:
     """
     for config in PROFILES.values():
         vocab = vocabulary(config)
-        last = [vocab.decode(vocab.range_of(cls)[-1]) for cls in TokenClass]
+        last = [vocab.decode(vocab.range_of(cls)[-1]) for cls in vocab.classes]
         if client.count("".join(map(token_name, last))) == len(last):
             return config
     raise ServerError(
