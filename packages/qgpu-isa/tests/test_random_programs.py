@@ -195,11 +195,11 @@ block 10:
   A0   lea2    tid, #392
   MEM  ldxh
   X    mullo   tid, MEM                    @!p2
-  A2   setltu  X, #0x4e2d3d
+  A2   setltu  X, #0x9c5a7a
   branch flag A2 ? 12 : 11
 
 block 11:
-  A1   ctz     #0x6652
+  A1   ctz     #0xcca5
   X    mulhiu  #5, tid              -> r3  @p2
   branch 12
 

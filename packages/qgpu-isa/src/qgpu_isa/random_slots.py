@@ -28,7 +28,7 @@ def random_word(rng: random.Random) -> int:
     if kind == 2:
         return ((1 << rng.randrange(33)) + rng.randrange(-2, 3)) & WORD_MASK
     if kind < 6:
-        value = rng.getrandbits(rng.choice((1, 4, 6, 8, 11, 15, 19, 23, 27)))
+        value = rng.getrandbits(rng.choice((1, 4, 6, 8, 12, 16, 20, 24, 28)))
         return -value & WORD_MASK if kind == 5 else value
     return rng.getrandbits(32)
 

@@ -99,7 +99,7 @@ def tokens_markdown(header: str) -> str:
         "ROW (where a row has several groups and all of them changed) sends two bits of every\n"
         "lane in a token. GROUP sends group by group (four lanes, on nano two), but only those\n"
         "that changed, four bits of each lane of the group in a token. After four of them the\n"
-        "GROUP token comes again, with `part` 1, before the rest. `last` marks a row's last group.\n",
+        "GROUP token comes again, with `part` 1, before the rest. `last` marks the last group.\n",
         markdown_table(
             ("format", "holds", *(f"tokens, {name}" for name in PROFILES)), _format_rows()
         ),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from qgpu_isa.formats import linear_shift
-from qgpu_isa.machine_config import MachineConfig
+from qgpu_isa.machine_config import NIBBLE_BITS, MachineConfig
 from qgpu_isa.program import Status
 from qgpu_isa.vocabulary import Fault, TokenClass
 
@@ -57,11 +57,18 @@ def meaning(note: TokenNote, config: MachineConfig) -> str:
             return f"{to}one word, follows"
         case TokenClass.GROUP:
             low, high = note.lanes or (0, 0)
-            part = "" if values[2] == 0 else ", the rest"
-            return f"{note.target}, lanes {low}-{high}: {_nibbles(values[0] + 1)}{part}"
+            part = "" if values[3] == 0 else ", the rest"
+            first = f"{_lowest(values[0], high - low + 1)} and {_count(values[1], 'nibble')}"
+            return f"{note.target}, lanes {low}-{high}: {first}{part}"
+        case TokenClass.ROW:
+            first = f"{_lowest(values[0], config.lanes)} and {_count(values[1], 'pair')}"
+            return f"{note.target}: {first}"
         case TokenClass.RAW if note.lanes is not None:
-            nibbles = [values[0] >> 4 * i & 15 for i in range(note.lanes[1] - note.lanes[0] + 1)]
-            return f"  nibble {note.piece} = {' '.join(f'{n:x}' for n in nibbles)}"
+            count = note.lanes[1] - note.lanes[0] + 1
+            size = config.payload_bits // count
+            what = "nibble" if size == NIBBLE_BITS else "pair"
+            pieces = [values[0] >> size * i & (1 << size) - 1 for i in range(count)]
+            return f"  {what} {note.piece} = {' '.join(f'{n:x}' for n in pieces)}"
         case TokenClass.RAW:
             return f"  part {note.piece} = {values[0]:0{config.payload_bits // 4}x}"
     return "setup"
@@ -88,5 +95,9 @@ def _bits(mask: int, config: MachineConfig) -> str:
     return f"1 in lanes {lanes_text(mask, config)}"
 
 
-def _nibbles(count: int) -> str:
-    return "1 nibble" if count == 1 else f"{count} nibbles"
+def _lowest(bits: int, count: int) -> str:
+    return "bit " + " ".join(str(bits >> i & 1) for i in range(count))
+
+
+def _count(number: int, what: str) -> str:
+    return f"1 {what}" if number == 1 else f"{number} {what}s"

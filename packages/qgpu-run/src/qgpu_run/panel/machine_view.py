@@ -18,7 +18,7 @@ from qgpu_isa.errors import TokenError
 from qgpu_isa.formats import linear_shift
 from qgpu_isa.instruction import INSTRUCTIONS, Slot
 from qgpu_isa.interpreter.state import PassFlag
-from qgpu_isa.machine_config import CHUNKS_PER_RECORD, NIBBLE_BITS, WORD_BITS, MachineConfig
+from qgpu_isa.machine_config import NIBBLE_BITS, WORD_BITS, WORD_MASK, MachineConfig
 from qgpu_isa.program import Block, DstKind, Status
 from qgpu_isa.units import LoadStore
 from qgpu_isa.vocabulary import Fault, Token, TokenClass, vocabulary
@@ -43,6 +43,7 @@ RECORD_LEADS = frozenset(
         TokenClass.SAME,
         TokenClass.WORD,
         TokenClass.GROUP,
+        TokenClass.ROW,
     )
 )
 
@@ -74,7 +75,7 @@ class TokenNote:
         token: None if it is not one of the machine's.
         run: the execution that the token belongs to, if a CTA runs.
         slot, target: the slot whose live-out it carries, and where that goes, as in `r5`.
-        piece: of a RAW token, which nibble or part of its record it carries.
+        piece: of a RAW token, which piece of the words or part of its record it carries.
         lanes: of a record of a group, its first and last lane.
     """
 
@@ -429,9 +430,11 @@ class MachineView:
         return TokenNote(token_id, token, self.cta or 0, self.run, slot, target, piece, lanes)
 
     def _group_lanes(self, lead: Token) -> tuple[int, int] | None:
+        if lead.cls is TokenClass.ROW:
+            return 0, self.config.lanes - 1
         if lead.cls is not TokenClass.GROUP:
             return None
-        low = lead.values[3] * self.config.group_lanes
+        low = lead.values[4] * self.config.group_lanes
         return low, low + self.config.group_lanes - 1
 
     def _lead(self, token_id: int, token: Token) -> TokenNote:
@@ -445,11 +448,12 @@ class MachineView:
                 if kind is DstKind.REG and self.run is not None:
                     self._write(slot, self.registers[self.run.pass_][index])
             case TokenClass.GROUP:
-                nibbles, _, part, *_ = token.values
-                low: tuple[int, ...] = ()
-                if part and self.record is not None and len(self.record.raws) < nibbles + 1:
-                    low = self.record.raws
+                low = self.record.raws if token.values[3] and self.record is not None else ()
                 self.record, self.sending = OpenRecord(token, (), low), slot
+                self._end_pieces(slot, self.record)
+            case TokenClass.ROW:
+                self.record, self.sending = OpenRecord(token), slot
+                self._end_pieces(slot, self.record)
             case TokenClass.WORD:
                 self.record, self.sending = OpenRecord(token), slot
             case _:
@@ -480,7 +484,7 @@ class MachineView:
                 if record.lead.cls is TokenClass.WORD:
                     self._end_word(slot, record)
                 else:
-                    self._end_group(slot, record)
+                    self._end_pieces(slot, record)
                 return note
         return TokenNote(token_id, token, self.cta or 0, None, None, str(record.lead), piece)
 
@@ -505,30 +509,32 @@ class MachineView:
         self._write(slot, (word,) * self.config.lanes)
         self.record = self.sending = None
 
-    def _end_group(self, slot: Slot, record: OpenRecord) -> None:
-        config = self.config
-        nibbles, signed, part, group, last, _ = record.lead.values
+    def _end_pieces(self, slot: Slot, record: OpenRecord) -> None:
+        """Writes the words of a GROUP or ROW record, if all of it is there."""
+        config, lead = self.config, record.lead
+        lowest, pieces, signed, *_ = lead.values
         raws = (*record.low, *record.raws)
-        if len(raws) < (nibbles + 1 if part else min(nibbles + 1, CHUNKS_PER_RECORD)):
+        if len(raws) < pieces:
             return
-        if len(raws) <= nibbles:
-            return
-        width = NIBBLE_BITS * (nibbles + 1)
         kind, index = self._target(slot)
         if kind is not DstKind.REG or self.run is None:
             self.strange += 1
             return
+        lanes = self._group_lanes(lead)
+        assert lanes is not None
+        size = config.row_bits if lead.cls is TokenClass.ROW else NIBBLE_BITS
+        width = 1 + size * pieces
         row = list(self.results.get(slot) or self.registers[self.run.pass_][index])
-        low = group * config.group_lanes
-        for lane in range(config.group_lanes):
-            word = sum(
-                (bits >> NIBBLE_BITS * lane & 15) << NIBBLE_BITS * i for i, bits in enumerate(raws)
-            )
+        for place, lane in enumerate(range(lanes[0], lanes[1] + 1)):
+            word = lowest >> place & 1
+            for i, bits in enumerate(raws):
+                word |= (bits >> size * place & (1 << size) - 1) << 1 + size * i
             if signed and word >> width - 1:
-                word |= (1 << WORD_BITS) - (1 << width)
-            row[low + lane] = word
+                word |= -1 << width
+            row[lane] = word & WORD_MASK
         self._write(slot, tuple(row))
-        self.record, self.sending = None, None if last else slot
+        more = lead.cls is TokenClass.GROUP and not lead.values[5]
+        self.record, self.sending = None, slot if more else None
 
     def _write_bits(self, slot: Slot, mask: int) -> None:
         kind, index = self._target(slot)
