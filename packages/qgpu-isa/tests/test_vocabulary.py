@@ -54,7 +54,7 @@ def test_payload_codes_are_distinct_within_a_class(config: MachineConfig) -> Non
 def test_wrong_tokens_are_refused() -> None:
     vocab = vocabulary(CONFIGS[0])
     with pytest.raises(TokenError, match="field lanes must be below 4"):
-        vocab.encode(Token(TokenClass.MASK, (4,)))
+        vocab.encode(Token(TokenClass.MASK, (4, 0)))
     with pytest.raises(TokenError, match="is not one of the machine's"):
         vocab.decode(vocab.size)
     with pytest.raises(TokenError, match="END has no field x"):

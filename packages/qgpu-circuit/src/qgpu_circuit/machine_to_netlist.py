@@ -92,7 +92,7 @@ def machine_to_netlist(config: MachineConfig, shape: ModelShape) -> Machine:
         masks = {slot: _write_mask(m, slot, mask, preds[slot], selects[slot]) for slot in Slot}
         live = build_live_out(m, front, write, registers, predicates, results, masks)
     with n.scope("next_block"):
-        block = build_next_block(m, branch.counters, following)
+        block = build_next_block(m, front, branch.counters, following)
     with n.scope("emit"):
         build_emit(m, front, live, following, block, (*faults, branch.traps))
     prune(n)

@@ -32,13 +32,13 @@ CLASS_TEXT = {
     TokenClass.WORD: "live-out: leads the word that all lanes have from now on",
     TokenClass.GROUP: "live-out: lowest bits of the words of a group; leads `nibbles` of each",
     TokenClass.ROW: "live-out: lowest bits of all words; leads `pairs` pairs of bits of each",
-    TokenClass.EXEC: "runs `block` for `pass`; `phase` is the phase of the CTA barrier",
-    TokenClass.MASK: "lanes of the EXEC or INIT token that follows; all lanes without it",
+    TokenClass.EXEC: "runs `block` for the lanes of `pass`; `phase` is the phase of the CTA barrier",
+    TokenClass.MASK: "`lanes` are those of `pass` until its next MASK or INIT",
     TokenClass.STOP: "the pass waits: `status` says what for, `block` at which block",
     TokenClass.PROG: "setup: leads one part of a block's ROM row",
     TokenClass.MEM: "setup: leads the word of memory at the word number `address`",
     TokenClass.CTA: "setup: leads the number of the CTA that starts",
-    TokenClass.INIT: "setup: puts the lanes of `pass` at block 0; `masked`: a MASK stands before",
+    TokenClass.INIT: "setup: puts the lanes of `pass` at block 0: all, or with `masked` those of its MASK",
     TokenClass.END: "the CTA has ended",
     TokenClass.FAULT: "the launch has ended early",
 }
@@ -109,12 +109,12 @@ def tokens_markdown(header: str) -> str:
         "preamble   = END END END                  ; fills the taps of the causal convolution\n"
         "program    = PROG RAW...                  ; parts that are zero are not sent\n"
         "memory     = MEM RAW...                   ; words that are zero are not sent\n"
-        "cta        = CTA RAW... { [MASK] INIT } [MASK] EXEC answer\n"
+        "cta        = CTA RAW... { [MASK] INIT } EXEC answer\n"
         "answer     = { live-outs go } live-outs last\n"
         "live-outs  = { BITS | UNIFORM | LINEAR | LINEAR4 | SAME | WORD RAW... | row | group... }\n"
         "row        = ROW RAW...                   ; `pairs` of them, which may be none\n"
         "group      = GROUP RAW... [ GROUP RAW... ]  ; `nibbles` of them, which may be none\n"
-        "go         = [STOP] [MASK] EXEC\n"
+        "go         = [STOP] [MASK] EXEC           ; MASK: the pass has other lanes so far\n"
         "last       = STOP END | FAULT\n"
         "```\n",
         "The machine writes `answer`; everything else is fed. Live-outs come in the order of the\n"

@@ -117,7 +117,10 @@ class Vocabulary:
                 PayloadField("pass", config.passes),
                 PayloadField("phase", 2),
             ),
-            TokenClass.MASK: (PayloadField("lanes", 1 << config.lanes),),
+            TokenClass.MASK: (
+                PayloadField("lanes", 1 << config.lanes),
+                PayloadField("pass", config.passes),
+            ),
             TokenClass.STOP: (
                 PayloadField("status", 4),
                 PayloadField("block", config.rom_blocks),

@@ -68,7 +68,7 @@ def init_setup(launch: Launch) -> list[int]:
 def row_setup(launch: Launch, cta: int) -> list[int]:
     """The tokens that start a CTA behind `init_setup`; as many for all CTAs of a launch."""
     encode = vocabulary(launch.config).encode
-    return [encode(token) for token in start_tokens(launch.config, launch.threads, cta)]
+    return [encode(token) for token in start_tokens(launch.config, cta)]
 
 
 def run_on_engine(
@@ -157,16 +157,17 @@ class Place:
 
 def place_of_last(vocab: Vocabulary, launch: Launch, tokens: list[int]) -> Place:
     """The execution that decoded tokens of one CTA end in."""
-    full = launch.config.full_mask
-    place = Place(0, 0, pass_mask(launch.config, launch.threads, 0))
-    mask = full
+    config = launch.config
+    masks = [pass_mask(config, launch.threads, g) for g in range(config.passes)]
+    place = Place(0, 0, masks[0])
     for token_id in tokens[:-1]:
         token = vocab.decode(token_id)
         if token.cls is TokenClass.MASK:
-            mask = token.values[0]
+            lanes, g = token.values
+            masks[g] = lanes
         elif token.cls is TokenClass.EXEC:
-            place = Place(token.values[0], token.values[1], mask)
-            mask = full
+            block, g, _ = token.values
+            place = Place(block, g, masks[g])
     return place
 
 

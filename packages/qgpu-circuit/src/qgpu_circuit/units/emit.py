@@ -65,7 +65,7 @@ def _schedule(
     any_fault: Lin,
 ) -> None:
     """STOP, MASK and EXEC."""
-    n, config = m.netlist, m.config
+    n = m.netlist
     stops = relu(n, "stop", live.idle + block.stops - 1 - any_fault)
     warp = step(n, "stop/warp", block.waits_for[Status.WARP] + (stops - 1) * 16)
     cta = step(
@@ -81,17 +81,17 @@ def _schedule(
         out.drive("stop/block", stops + bit - 1, {place: 1})
     go = relu(n, "go", live.idle - block.stops - any_fault) + following.switched
     after_mask = front.is_[TokenClass.MASK]
-    full = go + total(block.mask) - config.lanes
+    direct = go - block.moved
     out.drive("mask/class", go, out.class_bits(TokenClass.MASK))
     not_mask = out.class_bits(TokenClass.MASK, -1)
     execs = out.class_bits(TokenClass.EXEC)
     swap = {i: not_mask.get(i, 0) + execs.get(i, 0) for i in not_mask | execs}
-    out.drive("exec/class", full, swap)
+    out.drive("exec/class", direct, swap)
     out.drive("exec/class_after_mask", after_mask, execs)
-    lane_bits = m.vocab.field_bits(TokenClass.MASK, "lanes")
-    for i, bit in enumerate(block.mask):
-        out.drive(f"mask/lanes[{i}]", go + bit - 1, {lane_bits[i]: 1})
-        out.drive(f"mask/lanes_unless_full[{i}]", full, {lane_bits[i]: -1})
+    for name, bits in (("lanes", block.mask), ("pass", following.pass_)):
+        for place, bit in zip(m.vocab.field_bits(TokenClass.MASK, name), bits, strict=True):
+            out.drive(f"mask/{name}", go + bit - 1, {place: 1})
+            out.drive(f"mask/{name}_unless_exec", direct + bit - 1, {place: -1})
     fields = {
         "block": block.block,
         "pass": following.pass_,
@@ -99,5 +99,5 @@ def _schedule(
     }
     for name, bits in fields.items():
         for place, bit in zip(m.vocab.field_bits(TokenClass.EXEC, name), bits, strict=True):
-            out.drive(f"exec/{name}", full + bit - 1, {place: 1})
+            out.drive(f"exec/{name}", direct + bit - 1, {place: 1})
             out.drive(f"exec/{name}_after_mask", after_mask + bit - 1, {place: 1})

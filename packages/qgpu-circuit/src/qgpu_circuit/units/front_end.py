@@ -9,7 +9,7 @@ from qgpu_isa import Token, TokenClass
 from qgpu_isa.encoding import ROM_PARTS
 from qgpu_isa.machine_config import CHUNKS_PER_RECORD, WORD_BITS
 
-from qgpu_circuit.gates import all_of, any_of, match, relu
+from qgpu_circuit.gates import all_of, match, relu
 from qgpu_circuit.netlist import Lin
 from qgpu_circuit.signals import Machine, class_is, field_bit, from_sign
 from qgpu_circuit.units.row_records import RowRecords, build_row_records
@@ -92,12 +92,13 @@ def build_front_end(m: Machine) -> FrontEnd:
     payload = [from_sign(x) for x in code[: vocab.payload_code_bits]]
     is_ = {cls: m.input(f"is/{cls.name}", class_is(cls)) for cls in vocab.classes}
     starts = (TokenClass.EXEC, TokenClass.INIT)
+    of_pass = (*starts, TokenClass.MASK)
     exec_block = [
         m.input(f"exec/block[{i}]", field_bit(vocab, starts[:1], "block", i))
         for i in range(config.block_bits)
     ]
     exec_pass = [
-        m.input(f"exec/pass[{i}]", field_bit(vocab, starts, "pass", i))
+        m.input(f"exec/pass[{i}]", field_bit(vocab, of_pass, "pass", i))
         for i in range(config.pass_bits)
     ]
     exec_phase = m.input("exec/phase", field_bit(vocab, starts[:1], "phase", 0))
@@ -109,12 +110,9 @@ def build_front_end(m: Machine) -> FrontEnd:
     for tap in range(1, CHUNKS_PER_RECORD):
         tapped += [*payload[:raw], is_[TokenClass.RAW]]
         taps += [tap] * (raw + 1)
-    tapped.append(is_[TokenClass.MASK])
-    taps.append(1)
     before = [from_sign(x) for x in m.memory("taps", tapped, write_enable=1, taps=taps)]
     window = [payload[:raw]] + [before[t * (raw + 1) : t * (raw + 1) + raw] for t in range(3)]
     raw_before = [before[t * (raw + 1) + raw] for t in range(3)]
-    mask_before = before[-1]
 
     start = is_[TokenClass.EXEC] + is_[TokenClass.INIT]
     where = m.memory("exec", [*exec_block, *exec_pass, exec_phase], write_enable=start)
@@ -137,16 +135,16 @@ def build_front_end(m: Machine) -> FrontEnd:
         return [*conditions[-(-bits // raw)], lead[cls]]
 
     rows = build_row_records(m, is_, lead, lead_payload, conditions)
-    lanes = window[1][: config.lanes]
     execs, inits = is_[TokenClass.EXEC], is_[TokenClass.INIT]
-    mask = [
-        any_of(n, f"mask[{i}]", [execs - mask_before, all_of(execs, mask_before, bit)])
-        for i, bit in enumerate(lanes)
-    ]
-    init_mask = [
-        any_of(n, f"init_mask[{i}]", [inits - masked, all_of(masked, bit)])
-        for i, bit in enumerate(lanes)
-    ]
+    lanes = m.memory(
+        "lanes",
+        [m.input(f"lanes[{i}]", _lane_bit(m, i)) for i in range(config.lanes)],
+        write_enable=is_[TokenClass.MASK] + inits - masked,
+        write_address=exec_pass,
+        read_address=exec_pass,
+    )
+    mask = [relu(n, f"mask[{i}]", x + execs - 1) for i, x in enumerate(lanes)]
+    init_mask = [relu(n, f"init_mask[{i}]", x + inits - 1) for i, x in enumerate(lanes)]
     program = ends(TokenClass.PROG, config.chunk_bits)
     rom_part = [lead_payload[i] for i in vocab.field_bits(TokenClass.PROG, "part")]
     return FrontEnd(
@@ -169,6 +167,12 @@ def build_front_end(m: Machine) -> FrontEnd:
         memory_done=relu(n, "memory_done", all_of(*ends(TokenClass.MEM, WORD_BITS))),
         cta_done=relu(n, "cta_done", all_of(*ends(TokenClass.CTA, CTA_BITS))),
     )
+
+
+def _lane_bit(m: Machine, lane: int) -> Callable[[Token], float]:
+    """Whether a MASK or INIT gives its pass a lane; nothing is kept of a masked INIT."""
+    masks = field_bit(m.vocab, (TokenClass.MASK,), "lanes", lane)
+    return lambda token: masks(token) + float(token.cls is TokenClass.INIT)
 
 
 def _code_sign(m: Machine, bit: int) -> Callable[[Token], float]:

@@ -100,9 +100,8 @@ def pass_mask(config: MachineConfig, threads: int, g: int) -> int:
 
 def cta_tokens(config: MachineConfig, threads: int, cta: int) -> list[Token]:
     """Records that start one CTA; the last token is the first EXEC."""
-    number, *start = start_tokens(config, threads, cta)
-    raws = len(word_tokens(config, cta, CTA_NUMBER_BITS))
-    return [number, *start[:raws], *init_tokens(config, threads), *start[raws:]]
+    *record, start = start_tokens(config, cta)
+    return [*record, *init_tokens(config, threads), start]
 
 
 def init_tokens(config: MachineConfig, threads: int) -> list[Token]:
@@ -111,19 +110,15 @@ def init_tokens(config: MachineConfig, threads: int) -> list[Token]:
     for g in range(config.passes):
         mask = pass_mask(config, threads, g)
         if mask != config.full_mask:
-            tokens.append(Token(TokenClass.MASK, (mask,)))
+            tokens.append(Token(TokenClass.MASK, (mask, g)))
         tokens.append(Token(TokenClass.INIT, (g, int(mask != config.full_mask))))
     return tokens
 
 
-def start_tokens(config: MachineConfig, threads: int, cta: int) -> list[Token]:
+def start_tokens(config: MachineConfig, cta: int) -> list[Token]:
     """The CTA record and the first EXEC, all that is a CTA's own where INIT stands before."""
-    tokens = [Token(TokenClass.CTA), *word_tokens(config, cta, CTA_NUMBER_BITS)]
-    mask = pass_mask(config, threads, 0)
-    if mask != config.full_mask:
-        tokens.append(Token(TokenClass.MASK, (mask,)))
-    tokens.append(Token(TokenClass.EXEC, (0, 0, 0)))
-    return tokens
+    number = word_tokens(config, cta, CTA_NUMBER_BITS)
+    return [Token(TokenClass.CTA), *number, Token(TokenClass.EXEC, (0, 0, 0))]
 
 
 class Machine:
@@ -162,6 +157,7 @@ class Machine:
         for g in range(config.passes):
             mask = pass_mask(config, self.launch.threads, g)
             state.flags[g] = PassFlag.READY if mask else PassFlag.EXITED
+            state.masks[g] = mask
             state.stopped_at[g] = 0
             for i in range(config.lanes):
                 exists = bool(mask >> i & 1)
@@ -174,9 +170,9 @@ class Machine:
         Raises:
             ExecutionError: never; an endless program yields endlessly.
         """
-        config, state = self.launch.config, self.state
+        state = self.state
         g = phase = block = 0
-        mask = pass_mask(config, self.launch.threads, 0)
+        mask = state.masks[g]
         while True:
             result = execute_block(state, self.launch.image.blocks[block], block, g, mask)
             at = (cta, block, g, mask)
@@ -195,8 +191,9 @@ class Machine:
                     return
                 g, phase = switch.next_pass, switch.phase
             block, mask = next_lanes(state, g, resumed=resumed)
-            if mask != config.full_mask:
-                yield StepRecord(Token(TokenClass.MASK, (mask,)), cta, block, g, mask)
+            if mask != state.masks[g]:
+                state.masks[g] = mask
+                yield StepRecord(Token(TokenClass.MASK, (mask, g)), cta, block, g, mask)
             yield StepRecord(Token(TokenClass.EXEC, (block, g, phase)), cta, block, g, mask)
 
     def _records(self, result: BlockResult, at: tuple[int, int, int, int]) -> Iterator[StepRecord]:

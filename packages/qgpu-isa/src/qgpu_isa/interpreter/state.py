@@ -50,6 +50,7 @@ class State:
         memory: words of the unified address space.
         pcs: [pass][lane] next block; that of a lane that has exited is the last block there is.
         statuses: [pass][lane] status.
+        masks: per pass, the lanes that it ran last; at first those that have a thread.
         flags: per pass.
         stopped_at: per pass, the smallest block at which a lane waited when the pass last stopped.
         log: takes every access to memory, where one is wanted.
@@ -63,6 +64,7 @@ class State:
     memory: list[int] = field(init=False)
     pcs: list[list[int]] = field(init=False)
     statuses: list[list[Status]] = field(init=False)
+    masks: list[int] = field(init=False)
     flags: list[PassFlag] = field(init=False)
     stopped_at: list[int] = field(init=False)
 
@@ -73,5 +75,6 @@ class State:
         self.memory = [0] * c.memory_words
         self.pcs = [[0] * c.lanes for _ in range(c.passes)]
         self.statuses = [[Status.EXIT] * c.lanes for _ in range(c.passes)]
+        self.masks = [0] * c.passes
         self.flags = [PassFlag.EXITED] * c.passes
         self.stopped_at = [0] * c.passes

@@ -41,8 +41,7 @@ class InterpreterEngine:
         self._record: Token | None = None
         self._chunk = 0
         self._cta = 0
-        self._mask = config.full_mask
-        self._lanes: dict[int, int] = {}
+        self._masks: dict[int, int] = {}
         self._next = Token(TokenClass.END)
         self._rows: list[InterpreterEngine] = []
 
@@ -84,7 +83,7 @@ class InterpreterEngine:
         made = InterpreterEngine(self.config)
         made._rom = copy.deepcopy(self._rom)
         made._state = copy.deepcopy(self._state)
-        made._lanes = dict(self._lanes)
+        made._masks = dict(self._masks)
         return made
 
     def _read(self, token: Token) -> None:
@@ -95,11 +94,13 @@ class InterpreterEngine:
             case TokenClass.RAW:
                 self._continue(token.values[0])
             case TokenClass.MASK:
-                self._mask = token.values[0]
+                mask, g = token.values
+                self._masks[g] = mask
             case TokenClass.INIT:
-                self._lanes[token.values[0]] = self._take_mask().bit_count()
+                g, masked = token.values
+                if not masked:
+                    self._masks[g] = self.config.full_mask
             case TokenClass.EXEC:
-                self._take_mask()
                 self._start()
             case TokenClass.PROG | TokenClass.MEM | TokenClass.CTA:
                 self._record, self._chunk = token, 0
@@ -109,10 +110,6 @@ class InterpreterEngine:
                 pass
             case _:
                 raise TokenError(f"{token} is not a setup record")
-
-    def _take_mask(self) -> int:
-        mask, self._mask = self._mask, self.config.full_mask
-        return mask
 
     def _continue(self, bits: int) -> None:
         """A record's next bits; its first ones replace what stood there."""
@@ -137,7 +134,7 @@ class InterpreterEngine:
             self._machine = None
 
     def _start(self) -> None:
-        threads = sum(self._lanes.values())
+        threads = sum(mask.bit_count() for mask in self._masks.values())
         if self._machine is None or self._machine.launch.threads != threads:
             blocks = tuple(decode_block(tuple(rows)) for rows in self._rom)
             image = ProgramImage(self.config, blocks, "tokens")

@@ -33,7 +33,7 @@ def meaning(note: TokenNote, config: MachineConfig) -> str:
         case TokenClass.EXEC:
             return f"pass {values[1]} runs block {values[0]}"
         case TokenClass.MASK:
-            return f"for lanes {lanes_text(values[0], config)}"
+            return f"pass {values[1]} has lanes {lanes_text(values[0], config)}"
         case TokenClass.STOP:
             g = "pass" if note.run is None else f"pass {note.run.pass_}"
             status = Status(values[0])

@@ -121,6 +121,7 @@ class PassView:
 
     Attributes:
         exists: lanes that have a thread.
+        mask: lanes that it runs, as the last MASK or INIT said.
         flag, stopped_at: as the machine keeps them (`qgpu_isa.interpreter.state.State`).
         stopped_for: what the last STOP said, RUN before the first.
         lanes: where each lane can be.
@@ -128,6 +129,7 @@ class PassView:
     """
 
     exists: int
+    mask: int
     flag: PassFlag
     lanes: tuple[Places, ...]
     stopped_at: int = 0
@@ -207,12 +209,11 @@ class MachineView:
         self.memory = [0] * c.memory_words
         self.memory_changed_at = {}
         lanes: tuple[Places, ...] = (frozenset({gone(c)}),) * c.lanes
-        self.passes = [PassView(0, PassFlag.EXITED, lanes) for _ in range(c.passes)]
+        self.passes = [PassView(0, 0, PassFlag.EXITED, lanes) for _ in range(c.passes)]
         self.cta = self.run = self.record = self.sending = self.fault = None
         self.cta_runs = False
         self.stores_unread = self.ran_at = 0
         self.before, self.before_predicates, self.results = [], [], {}
-        self._mask: int | None = None
         self._stopped = False
         self.left_block = True
         self._flags: dict[Slot, int] = {}
@@ -230,7 +231,7 @@ class MachineView:
         made.memory = list(self.memory)
         made.memory_changed_at = dict(self.memory_changed_at)
         made.passes = [
-            PassView(p.exists, p.flag, p.lanes, p.stopped_at, p.stopped_for, p.executions)
+            PassView(p.exists, p.mask, p.flag, p.lanes, p.stopped_at, p.stopped_for, p.executions)
             for p in self.passes
         ]
         made.before, made.before_predicates = list(self.before), list(self.before_predicates)
@@ -324,14 +325,15 @@ class MachineView:
         values = token.values
         match token.cls:
             case TokenClass.MASK:
-                self._mask = values[0]
+                lanes, g = values
+                self.passes[g].mask = lanes
             case TokenClass.EXEC:
                 block, pass_, phase = values
-                self._exec(Execution(block, pass_, phase, self._take_mask()))
+                self._exec(Execution(block, pass_, phase, self.passes[pass_].mask))
             case TokenClass.STOP:
                 self._stop(Status(values[0]), values[1])
             case TokenClass.INIT:
-                self._init(values[0])
+                self._init(*values)
             case TokenClass.PROG | TokenClass.MEM:
                 self.record = OpenRecord(token)
             case TokenClass.CTA:
@@ -348,13 +350,10 @@ class MachineView:
                 self.strange += 1
         return TokenNote(token_id, token, self.cta or 0, self.run)
 
-    def _take_mask(self) -> int:
-        mask, self._mask = self._mask, None
-        return self.config.full_mask if mask is None else mask
-
-    def _init(self, g: int) -> None:
-        mask = self._take_mask()
+    def _init(self, g: int, masked: int) -> None:
+        mask = self.passes[g].mask if masked else self.config.full_mask
         self.passes[g] = PassView(
+            mask,
             mask,
             PassFlag.READY if mask else PassFlag.EXITED,
             tuple(
