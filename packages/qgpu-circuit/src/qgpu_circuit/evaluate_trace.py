@@ -42,7 +42,7 @@ class TraceStep:
         """The step for people."""
         same = "" if self.netlist == self.weights else f"  netlist: {self.netlist}"
         nets = "".join(f"\n    {name} = {value:g}" for name, value in self.nets.items())
-        return f"{self.token:24} -> {self.weights:24} margin {self.margin:g}{same}{nets}"
+        return f"{self.token:26} -> {self.weights:26} margin {self.margin:g}{same}{nets}"
 
 
 def evaluate_trace(
