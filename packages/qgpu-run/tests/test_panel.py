@@ -110,7 +110,7 @@ def test_the_panes_show_the_machine(scale: Launch) -> None:
         for index, words in enumerate(
             (
                 ["warp 0", "runs block", "waits for CTA"],
-                ["▶ block", "lea2"],
+                [f"▶ block {view.run.block}", "branch"],
                 [f"block {view.run.block}", "lane", "branch"],
                 ["tid", "lane", "r0"],
                 ["00000"],

@@ -369,8 +369,14 @@ def endless(tmp_path: Path) -> Iterator[subprocess.Popen[str]]:
     command += ["--engine", "interpreter", "--grid", "4", "--processes", "2"]
     command += ["--assume-independent", "--max-tokens", "1000000000"]
     settings = os.environ | {"TMPDIR": str(tmp_path)}
+    # A shell that runs the tests in the background has what they start ignore Ctrl-C.
     with subprocess.Popen(
-        command, stderr=subprocess.PIPE, text=True, env=settings, start_new_session=True
+        command,
+        stderr=subprocess.PIPE,
+        text=True,
+        env=settings,
+        start_new_session=True,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
     ) as process:
         try:
             until = time.monotonic() + SECONDS
