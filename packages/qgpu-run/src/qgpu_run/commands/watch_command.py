@@ -190,7 +190,7 @@ def _show(
     outcome = launch.outcome
     if outcome is None:
         shown = app.panel.recording
-        click.echo(f"stopped after {0 if shown is None else shown.head} tokens")
+        click.echo(f"stopped at token {0 if shown is None else shown.head}")
         return app.return_code or 0
     click.echo(outcome.to_text())
     return outcome.status
