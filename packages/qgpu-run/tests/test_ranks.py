@@ -14,6 +14,7 @@ import sys
 import time
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from pathlib import Path
 from threading import Barrier
 from types import ModuleType
@@ -361,22 +362,27 @@ def test_one_cta_needs_one_process(invoke, monkeypatch: pytest.MonkeyPatch) -> N
     assert (status, data["processes"], data["expected_ok"]) == (0, 1, True)
 
 
-@pytest.fixture
-def endless(tmp_path: Path) -> Iterator[subprocess.Popen[str]]:
-    """The command with two ranks that compute until they are stopped."""
+@contextmanager
+def endless_launch(
+    tmp_path: Path, ctrl_c: signal.Handlers = signal.SIG_DFL
+) -> Iterator[subprocess.Popen[str]]:
+    """The command with two ranks that compute until they are stopped.
+
+    Args:
+        ctrl_c: what SIGINT does to it; a shell has what it starts in the background ignore it.
+    """
     (tmp_path / "endless.qasm").write_text(ENDLESS)
     command = [sys.executable, "-m", "qgpu_run.cli", "launch", str(tmp_path / "endless.qasm")]
     command += ["--engine", "interpreter", "--grid", "4", "--processes", "2"]
     command += ["--assume-independent", "--max-tokens", "1000000000"]
     settings = os.environ | {"TMPDIR": str(tmp_path)}
-    # A shell that runs the tests in the background has what they start ignore Ctrl-C.
     with subprocess.Popen(
         command,
         stderr=subprocess.PIPE,
         text=True,
         env=settings,
         start_new_session=True,
-        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
+        preexec_fn=lambda: signal.signal(signal.SIGINT, ctrl_c),
     ) as process:
         try:
             until = time.monotonic() + SECONDS
@@ -386,6 +392,12 @@ def endless(tmp_path: Path) -> Iterator[subprocess.Popen[str]]:
             yield process
         finally:
             process.kill()
+
+
+@pytest.fixture
+def endless(tmp_path: Path) -> Iterator[subprocess.Popen[str]]:
+    with endless_launch(tmp_path) as process:
+        yield process
 
 
 @pytest.mark.skipif(shutil.which("pgrep") is None, reason="processes are found by pgrep")
@@ -398,10 +410,7 @@ def endless(tmp_path: Path) -> Iterator[subprocess.Popen[str]]:
         pytest.param(
             "kill",
             -signal.SIGKILL,
-            marks=[
-                pytest.mark.slow,
-                pytest.mark.skipif(sys.platform != "linux", reason="Linux tells children of it"),
-            ],
+            marks=pytest.mark.slow,
         ),
     ],
 )
@@ -424,12 +433,28 @@ def test_nothing_is_left_of_a_launch(
     assert endless.returncode == status, errors
     if end == "a rank is killed":
         assert "rank 1 died (SIGKILL)" in errors
+    assert_gone(ranks)
+    if end != "kill":
+        assert not list(tmp_path.glob("qgpu-ranks-*"))
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(shutil.which("pgrep") is None, reason="processes are found by pgrep")
+@pytest.mark.timeout(2 * SECONDS)
+def test_nothing_is_left_of_a_killed_launch_in_the_background(tmp_path: Path) -> None:
+    with endless_launch(tmp_path, signal.SIG_IGN) as process:
+        ranks = children(process.pid)
+        process.kill()
+        process.communicate(timeout=SECONDS)
+    assert len(ranks) == 2
+    assert_gone(ranks)
+
+
+def assert_gone(ranks: list[int]) -> None:
     until = time.monotonic() + SECONDS
     while any(map(alive, ranks)) and time.monotonic() < until:
         time.sleep(0.05)
     assert not any(map(alive, ranks))
-    if end != "kill":
-        assert not list(tmp_path.glob("qgpu-ranks-*"))
 
 
 def children(pid: int) -> list[int]:

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import multiprocessing
+import os
 import pickle
+import threading
 from collections.abc import Callable
+from multiprocessing.process import BaseProcess
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, TypeVar
@@ -61,10 +64,20 @@ def run_in_processes(work: Callable[[ProcessGroup], T], count: int) -> T:
         return result
 
 
+def _end_with(parent: BaseProcess) -> None:
+    """Ends this process when its parent is gone.
+
+    torch has Linux send SIGINT then, which a process started in the background may ignore.
+    """
+    parent.join()
+    os._exit(1)
+
+
 def _run_rank(rank: int, count: int, folder: str, work: Callable[[ProcessGroup], object]) -> None:
     parent = multiprocessing.parent_process()
     if parent is None or not parent.is_alive():
         return
+    threading.Thread(target=_end_with, args=(parent,), daemon=True).start()
     place = Place(rank, count, rank, count, f"file://{folder}/meeting")
     try:
         with joined(place) as group:
