@@ -21,6 +21,7 @@ SAMPLE = (
     "reduce/norm2",
     "reduce/block_sum",
     "reduce/atomic_sum",
+    "atomics/atomic_min_max",
     "control/state_machine",
     "control/nested_calls",
     "scan/block_scan",

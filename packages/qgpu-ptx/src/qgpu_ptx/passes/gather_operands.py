@@ -104,6 +104,9 @@ class _Worker:
             if op.name == "st":
                 assert isinstance(op.address.b, Imm)
                 area = op.address.b.value
+                if not area:
+                    # A register has the whole address: nobody knows what it leaves behind.
+                    return []
                 current[area] = _Operand(index, op.b)
                 found.append((current[area], area))
             elif op.address.name == "add" and isinstance(op.address.a, Imm):
